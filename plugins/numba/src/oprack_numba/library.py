@@ -86,8 +86,8 @@ class Library:
             count: How many things there are to do.
             work: About how many multiplications and additions that takes in all.
         """
-        threads = min(self.threads(), count, work // self._least if self._least else count)
-        if threads < 2:
+        threads = min(count, work // self._least if self._least else count)
+        if threads < 2 or (threads := min(threads, self.threads())) < 2:
             run(0, count)
             return
         edges = [count * i // threads for i in range(threads + 1)]
@@ -113,7 +113,7 @@ class Library:
             self.share(run, count, work // _PRODUCT)
 
     def _one_thread_for(self, products: int) -> bool:
-        return self.threads() < 2 or products // _PRODUCT < 2 * self._least
+        return products // _PRODUCT < 2 * self._least or self.threads() < 2
 
     def product(self, x: Array, y: Array) -> Array:
         """As numpy.matmul of arrays with two dims or more, on the threads that loops run on.
@@ -132,8 +132,9 @@ class Library:
             return np.matmul(x, y)
         out = np.empty(shape, np.result_type(x, y))
         # the first dim that is long enough, else the longer one of a matrix
-        few = (i for i, n in enumerate(batch) if n >= self.threads())
-        axis = next(few, len(batch) + (shape[-1] > shape[-2])) - len(shape)
+        threads = self.threads()
+        long = (i for i, n in enumerate(batch) if n >= threads)
+        axis = next(long, len(batch) + (shape[-1] > shape[-2])) - len(shape)
         left, right = axis != -1 and _along(x, axis), axis != -2 and _along(y, axis)
 
         def run(first: int, last: int) -> None:

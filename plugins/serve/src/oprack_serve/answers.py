@@ -111,7 +111,7 @@ def binary_of(array: np.ndarray) -> bytes:
     return array.tobytes()  # no view, which keeps a batch in memory
 
 
-def finish(request: InferRequest, outputs: dict[str, Tensor], regions: Regions, labels: Sequence[str] = ()) -> None:
+def finish(request: InferRequest, outputs: dict[str, Tensor], regions: Regions, labels: Sequence[str]) -> None:
     """Classify outputs of which that is wanted, and put those into shared memory that go there. Raises RequestError."""
     for name, count in request.classes.items():
         if name in outputs:

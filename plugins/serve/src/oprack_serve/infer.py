@@ -35,7 +35,7 @@ from oprack_serve.errors import RequestError
 from oprack_serve.extensions.shared_memory import Regions
 from oprack_serve.http import NEVER, Bodies, Body
 from oprack_serve.jobs import Job
-from oprack_serve.joining import Feed, join_key
+from oprack_serve.joining import Feed
 from oprack_serve.log import GATHER_SECONDS, JsonLog
 from oprack_serve.metrics import STAGES, Metrics
 from oprack_serve.model import READY, Model
@@ -229,12 +229,12 @@ class Inference:
         deadline = call.started + settings.timeout
         call.due = deadline if decoded.timeout is None else min(deadline, call.started + decoded.timeout)
         wanted = decoded.wanted = decoded.wanted or answers.wanted_outputs(decoded, model.signature)
-        decoded.join = decoded.join or join_key(feed)
         if model.answer_sizes.known:
             self._expect(call, body, decoded, feed)
         job = Job(feed, wanted, deadline, call.finish, decoded.trace, call.source, call.decoded_at, join=decoded.join)
         call.job = job
         model.lane.submit(job)
+        decoded.join = job.join
 
     def _outputs(self, call: Call, outputs: dict[str, Tensor]) -> dict[str, Any]:
         """Have the outputs be what is encoded; returns parameters of the answer."""

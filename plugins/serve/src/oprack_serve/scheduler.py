@@ -79,7 +79,8 @@ class Lane:
             raise RequestError(503, f"{self.waiting} requests wait for this model already; try again later")
         if not self.waiting and not self.running:
             self.time_used = max(self.time_used, self.scheduler.least_time())
-        key, job.size, job.length = job.join or join_key(job.feed)
+        job.join = job.join or join_key(job.feed)
+        key, job.size, job.length = job.join
         if not self.rule.reason and not job.trace and self.max_batch > 1 and job.source not in self._suspects:
             job.key = key
         self._group(job.key).append(job)

@@ -266,3 +266,35 @@ class ConvolutionStep:
         more = [*weights[1:], *optional[0], *biases, *optional[1], self._scratch]
         memory = {_c.SRC: source, _c.WEIGHTS: weights[0], **dict(enumerate(more, _c.WEIGHTS + 1)), _c.DST: target}
         self._chain.add(self._step, memory)
+
+
+def add_pixel_layer(
+    chain: PrimitiveChain,
+    layer: ConvLayer,
+    images: tuple[int, ...],
+    source: MemoryDesc,
+    target: MemoryDesc,
+    residual: bool,
+    scaled: bool = False,
+) -> dict[int, Weights]:
+    """Append a layer of single pixels, whose operands are the chain's own: pixels, weights, bias, scale and residual.
+
+    Args:
+        chain: Where to.
+        layer: The layer.
+        images: How many, and their rows and columns.
+        source: Of the images, channels last.
+        target: Of the results, and of what is added to them.
+        residual: Whether something is.
+        scaled: Whether there is a scale for the channels of each image.
+
+    Returns:
+        How operands are packed, by their places.
+    """
+    pixels, weights = chain.input(source), chain.input(layer.packed)
+    biases = [chain.input(MemoryDesc.strided((layer.filter.outputs,)))] if layer.biased else []
+    scale = chain.input(MemoryDesc.strided((images[0], layer.filter.channels))) if scaled else None
+    added = chain.input(target) if residual else None
+    step = ConvolutionStep(chain, [layer], images, images[1:], scaled)
+    step.add(pixels, [weights], biases, added, chain.output(target), scale)
+    return {1: LayerWeights(layer)}

@@ -20,7 +20,7 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Memory, MemoryDesc, dims
-from oprack_onednn.kernels._convolution import ConvolutionStep, Filter, LayerWeights, Window, conv_layer
+from oprack_onednn.kernels._convolution import Filter, Window, add_pixel_layer, conv_layer
 from oprack_onednn.kernels._implementation import convolution, is_read_once
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
@@ -105,14 +105,9 @@ class FusedPrimitive(RowMajorPrimitive):
         layer = conv_layer(Filter(k, 1, n, y_strides[0], 1, y_strides[1]), Window(), bias, post_ops, m, halves=False)
         if layer is None:
             return False
-        chain = self.chain = PrimitiveChain()
-        strided = MemoryDesc.strided
-        source, weights = chain.input(strided((m, k))), chain.input(layer.packed)
-        self.weights = {1: LayerWeights(layer)}
-        biases = [chain.input(strided((n,)))] if bias else []
-        added = None if residual is None else chain.input(strided((m, n)))
-        target = chain.output(strided((m, n)))
-        ConvolutionStep(chain, [layer], (1, m, 1), (m, 1)).add(source, [weights], biases, added, target)
+        self.chain = PrimitiveChain()
+        source, target = MemoryDesc.strided((m, k)), MemoryDesc.strided((m, n))
+        self.weights = add_pixel_layer(self.chain, layer, (1, m, 1), source, target, residual is not None)
         return True
 
 

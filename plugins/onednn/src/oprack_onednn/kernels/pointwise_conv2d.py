@@ -29,7 +29,7 @@ from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
-from oprack_onednn.kernels._convolution import ConvolutionStep, LayerWeights, Window, conv_layer, filter_of
+from oprack_onednn.kernels._convolution import Window, add_pixel_layer, conv_layer, filter_of
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
@@ -123,21 +123,15 @@ class PointwisePrimitive(ShapedPrimitive):
         images = [a for a in (x, residual) if a is not None]
         if narrow or output_scale is not None or any(a.dtype != FLOAT for a in images):
             return False
-        n, c, *size = x.shape
-        if input_scale is not None and w.shape[0] < _MANY_OUTPUTS:
+        n, _, *size = x.shape
+        scaled = input_scale is not None
+        if scaled and w.shape[0] < _MANY_OUTPUTS:
             return False
         layer = conv_layer(filter_of(w), Window(), biased, post_ops, n * math.prod(size))
         if layer is None:
             return False
-        chain = self.chain
-        source, weights = chain.input(channels_last_desc(x.shape)), chain.input(layer.packed)
-        self.weights = {1: LayerWeights(layer)}
-        biases = [chain.input(MemoryDesc.strided(w.shape[:1]))] if biased else []
-        scale = None if input_scale is None else chain.input(MemoryDesc.strided((n, c)))
-        added = None if residual is None else chain.input(channels_last_desc(self.shape))
-        target = chain.output(channels_last_desc(self.shape))
-        step = ConvolutionStep(chain, [layer], (n, *size), tuple(size), scale is not None)
-        step.add(source, [weights], biases, added, target, scale)
+        source, target = channels_last_desc(x.shape), channels_last_desc(self.shape)
+        self.weights = add_pixel_layer(self.chain, layer, (n, *size), source, target, residual is not None, scaled)
         return True
 
     def _times(self, memory: Memory, scale: External) -> Memory:

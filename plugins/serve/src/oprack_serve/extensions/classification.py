@@ -11,7 +11,7 @@ from oprack_serve.extensions.bytes_tensors import of_strings
 from oprack_serve.signature import Tensor
 
 
-def classified(name: str, tensor: Tensor, count: int, labels: Sequence[str] = ()) -> Tensor:
+def classified(name: str, tensor: Tensor, count: int, labels: Sequence[str]) -> Tensor:
     """For each row the `count` largest values, the largest first, as BYTES `value:index`, or `value:index:label`.
 
     Raises RequestError for an output that is no tensor of numbers with rows.

@@ -35,11 +35,10 @@ def model_configuration(model: Model) -> dict[str, Any]:
                 "name": row["name"],
                 "data_type": _TYPES.get(row["datatype"], f"TYPE_{row['datatype']}"),
                 "dims": row["shape"][1 if batched else 0 :],
+                **({"format": _format(row["shape"])} if kind == "input" else {}),
             }
             for row in tensors
         ]
-    for row, tensor in zip(found["input"], rows["input"], strict=True):
-        row["format"] = _format(tensor["shape"])
     found["instance_group"] = [{"name": model.name, "kind": "KIND_CPU", "count": model.worker_count}]
     if model.lane.rule.joins:
         found["dynamic_batching"] = {"max_queue_delay_microseconds": round(model.lane.max_delay * 1e6)}
