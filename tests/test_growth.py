@@ -1,7 +1,6 @@
 """Twice as many ops take twice as long: calls of functions are counted from building to running."""
 
 import gc
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ import oprack
 import pytest
 from oprack import Executor, Program, Scope, io, layers, optimizer, program_guard
 from oprack.inference import Config, create_predictor
+from passed_calls import PassedCalls
 
 SIZES = 150, 300
 MOST = 2.2
@@ -75,21 +75,9 @@ class Counted:
 
     @contextmanager
     def of(self, what: str) -> Iterator[None]:
-        self.calls[what] = 0
-        before, collects = sys.getprofile(), gc.isenabled()
-        gc.disable()  # it runs when it likes, and what it ends makes calls in this thread
-
-        def count(frame: Any, event: str, argument: Any) -> None:
-            if event in ("call", "c_call"):
-                self.calls[what] += 1
-
-        sys.setprofile(count)
-        try:
+        with PassedCalls(builtins=True) as passed:
             yield
-        finally:
-            sys.setprofile(before)
-            if collects:
-                gc.enable()
+        self.calls[what] = len(passed)
 
 
 def measured(shape: Callable[[Any, int], Any], count: int, path: Path) -> dict[str, int]:

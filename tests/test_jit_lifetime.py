@@ -16,6 +16,7 @@ from oprack import functional as F
 from oprack import nn, to_tensor
 from oprack.amp import autocast
 from oprack.errors import NanInfError, PreconditionNotMetError
+from passed_calls import PassedCalls
 
 ONES = np.ones((1, 8), np.float32)
 FACTOR = 2.0
@@ -284,12 +285,8 @@ def test_a_later_call_passes_few_functions() -> None:
     with oprack.no_grad():
         for _ in range(4):
             fast(x)
-        passed = []
-        sys.setprofile(lambda frame, event, _: passed.append(frame.f_code) if event == "call" else None)
-        try:
+        with PassedCalls() as passed:
             result = fast(x)
-        finally:
-            sys.setprofile(None)
     assert "segment" in {code.co_name for code in passed}, "the generated code ran"
     assert len(passed) <= 14, passed
     assert result.tolist() == net(x).tolist()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 from oprack.program import Program
 from oprack.runtime import Executor, prepared_function
 from oprack.tensor import LoDTensor, Scope
+from passed_calls import PassedCalls
 
 _GENERATED = ("<plan of", "<eager", "<oprack.functional")
 
@@ -29,19 +29,16 @@ class Path:
         self.functions: set[tuple[str, int, str]] = set()
         self.switches = 0
         self._last = ""
-        before = sys.getprofile()
-        sys.setprofile(self._note)
-        try:
+        with PassedCalls() as passed:
             call()
-        finally:
-            sys.setprofile(before)
+        for code in passed:
+            self._note(code)
         self.files = {file for file, _, _ in self.functions}
 
-    def _note(self, frame: FrameType, event: str, _: Any) -> None:
-        code = frame.f_code
+    def _note(self, code: CodeType) -> None:
         file, name = code.co_filename, code.co_name
         ours = "/src/oprack" in file or "/site-packages/oprack" in file or file.startswith(_GENERATED)
-        if event != "call" or not ours or (name.startswith("<") and name != "<lambda>"):
+        if not ours or (name.startswith("<") and name != "<lambda>"):
             return
         self.functions.add((file, code.co_firstlineno, name))
         self.switches += bool(self._last) and file != self._last

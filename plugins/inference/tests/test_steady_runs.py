@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -28,6 +26,7 @@ from oprack.program import Program
 from oprack.runtime import Profiler
 from oprack.runtime.prepared_function import PreparedFunction
 from oprack.tensor import LoDTensor, Scope
+from passed_calls import PassedCalls
 
 W = np.arange(8, dtype=np.float32).reshape(4, 2)
 
@@ -209,17 +208,12 @@ def test_a_result_stays_when_the_next_run_computes(load: Callable[..., Predictor
 def test_what_surrounds_a_later_run_is_little(load: Callable[..., Predictor]) -> None:
     """Calls of all Python functions, those of other libraries too: clients of small nets set a number of threads."""
     predictor = load({"x": X}, [("double", {"X": "x"}, {"Out": "y"}, {"factor": 3.0})], ["y"])
-    passed: list[CodeType] = []
     libraries = len(threadpoolctl.ThreadpoolController().lib_controllers)  # as many as other tests have loaded
     for threads, most in ((None, 30), (1, 55 + 15 * libraries)):
         if threads:
             predictor._threads = ThreadLimits(threads, predictor._executor.manager)
         for _ in range(5):
             predictor.run([X])
-        passed.clear()
-        sys.setprofile(lambda frame, event, _: passed.append(frame.f_code) if event == "call" else None)
-        try:
+        with PassedCalls() as passed:
             predictor.run([X])
-        finally:
-            sys.setprofile(None)
         assert len(passed) <= most, [f"{code.co_filename}:{code.co_name}" for code in passed]
