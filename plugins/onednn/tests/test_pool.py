@@ -6,11 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import oprack
 import pytest
+from oprack import functional as F
+from oprack.inference import denormals
 from oprack_onednn.c import build as build_runner
 from oprack_onednn.c.build import BuildError
 from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.kernel_library import KERNEL_LIBRARY
 from oprack_onednn.threads.pool import POOL, Pool
 from plain_library import plain_library
 
@@ -145,3 +150,15 @@ def test_a_library_on_libgomp(monkeypatch):
     monkeypatch.setattr(POOL, "problem", pool.problem)
     monkeypatch.setattr(RUNNER, "problem", "")
     assert LIBRARY.status().endswith(f"libgomp's threads: {pool.problem}")
+
+
+@serves
+@pytest.mark.skipif(not denormals.SERVES, reason="denormal numbers are kept there")
+def test_threads_flush_denormals_when_the_one_that_starts_them_does():
+    """Predictors flush, executors do not; the pool is the same."""
+    x, w = np.full((4096, 64), 1e-30, np.float32), np.full((64, 64), 1e-12, np.float32)
+    with KERNEL_LIBRARY.limit_threads(4):
+        for _ in range(3):
+            with denormals.FlushedDenormals():
+                assert not F.matmul_v2(oprack.to_tensor(x), oprack.to_tensor(w)).numpy().any()
+            assert F.matmul_v2(oprack.to_tensor(x), oprack.to_tensor(w)).numpy().all()

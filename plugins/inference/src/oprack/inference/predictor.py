@@ -22,6 +22,7 @@ from oprack.errors import (
     UnimplementedError,
 )
 from oprack.inference.config import Config
+from oprack.inference.denormals import FlushedDenormals
 from oprack.inference.loading import load_model
 from oprack.inference.parameters import ParameterScope
 from oprack.inference.settings import say_once
@@ -175,6 +176,7 @@ class Predictor:
         without_collecting(self._open, shared, stays=True)
         threads = self._config.cpu_math_library_num_threads() if self._config.has_thread_limit() else None
         self._threads = ThreadLimits(threads, self._executor.manager)
+        self._flushed_denormals = FlushedDenormals()
         names = self._model.feed_names, self._model.fetch_names
         self._function = PreparedFunction(self._executor, self._prepared, *names, checked=True)
         block = self._model.program.global_block()
@@ -359,7 +361,7 @@ class Predictor:
     def _compute(self, values: Sequence[Any]) -> list[Any]:
         """The outputs, as a PreparedFunction gives them."""
         try:
-            with self._threads(), self._profiler or _NO_LIMIT:
+            with self._threads(), self._flushed_denormals, self._profiler or _NO_LIMIT:
                 made = self._function(values, None, self._parameters, self._hooks)
         except OprackError as error:
             block = self._model.program.desc.blocks[0]

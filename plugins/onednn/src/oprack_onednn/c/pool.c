@@ -14,6 +14,7 @@
 
 #ifdef POOL
 
+#include <immintrin.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -58,6 +59,7 @@ struct team {
     share_function function;
     void *data;
     uint32_t count;
+    uint32_t control; /* how the starting thread rounds, and whether it takes denormal numbers for 0 */
     int32_t remaining LINE; /* shares of workers that are not done */
     uint32_t joining;       /* 1: the starting thread sleeps until they are */
     uint32_t bell LINE;     /* workers sleep on it */
@@ -91,6 +93,9 @@ int pool_serves;
 /* How long the calling thread, a worker, spins behind a run, and how often PATIENT was not enough since it was. */
 static __thread int64_t idle_spin = IDLE_SPIN;
 static __thread uint32_t vain;
+
+/* The control bits of the calling thread's arithmetic; the lowest six say what happened. */
+static uint32_t control(void) { return _mm_getcsr() & ~UINT32_C(63); }
 
 static int64_t nanoseconds(void)
 {
@@ -144,6 +149,8 @@ static int take(struct team *team, uint64_t region, uint32_t number)
     now.number = number;
     now.count = team->count;
     now.depth = 1;
+    if (control() != team->control)
+        _mm_setcsr(team->control);
     team->function(team->data);
     now.depth = 0;
     if (!__atomic_sub_fetch(&team->remaining, 1, __ATOMIC_SEQ_CST) &&
@@ -291,6 +298,7 @@ void pool_start(share_function function, void *data, unsigned count)
     team->count = count;
     team->function = function;
     team->data = data;
+    team->control = control();
     team->started = nanoseconds();
     __atomic_store_n(&team->remaining, (int32_t)count - 1, __ATOMIC_RELAXED);
     __atomic_store_n(&team->region, ((team->region >> 16) + 1) << 16 | count, __ATOMIC_SEQ_CST);

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define ABI 22
+#define ABI 23
 #define NOT_ORDINARY (-1)
 
 typedef int (*set_handle_function)(void *memory, void *handle);
