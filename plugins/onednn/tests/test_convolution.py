@@ -101,7 +101,7 @@ def convolved(x, w, strides, paddings, groups):
         ((1, 33, 9, 11), 80, (3, 3), (2, 1), (0, 1, 1, 0)),
         ((1, 20, 30, 41), 70, (1, 5), (1, 1), (0, 0, 2, 2)),
         ((3, 40, 7, 7), 112, (3, 3), (1, 1), (2, 2, 2, 2)),
-        ((1, 64, 5, 40), 176, (3, 3), (1, 1), (0, 0, 0, 0)),  # which no copy is made for
+        ((1, 64, 5, 40), 96, (3, 3), (1, 1), (0, 0, 0, 0)),  # which no copy is made for
         ((1, 24, 6, 7), 48, (1, 1), (2, 2), (0, 0, 0, 0)),
     ],
     ids=str,
@@ -210,12 +210,20 @@ def test_pixels_with_a_scale_of_each_image(monkeypatch, threads, n, size, channe
     np.testing.assert_allclose(got, np.maximum(want, 0) + added, rtol=1e-5, atol=5e-6)
 
 
-def test_threads_have_the_same_numbers(monkeypatch):
+@pytest.mark.parametrize(
+    "image, layers",
+    [
+        ((1, 96, 23, 27), [(192, ["relu"]), (96, [RESIDUAL])]),
+        ((1, 700, 7, 7), [(80, ["gelu"]), (48, [RESIDUAL, "relu"])]),  # rows of an image that several threads share
+        ((1, 700, 7, 7), [(80, ["gelu"])]),
+    ],
+)
+def test_threads_have_the_same_numbers(monkeypatch, image, layers):
     answers = []
     for threads in (1, 2, 3):
         monkeypatch.setattr(LIBRARY, "num_threads", lambda threads=threads: threads)
         THREAD.primitives.clear()
-        answers.append(run((1, 96, 23, 27), [(192, ["relu"]), (96, [RESIDUAL])])[0])
+        answers.append(run(image, layers)[0])
     np.testing.assert_array_equal(answers[0], answers[1])
     np.testing.assert_array_equal(answers[0], answers[2])
 

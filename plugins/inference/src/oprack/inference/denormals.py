@@ -7,7 +7,7 @@ about as fast with them, and keep them.
 from __future__ import annotations
 
 import ctypes
-import platform
+import os
 import sys
 
 import numpy as np
@@ -20,7 +20,7 @@ _FLUSH_RESULTS, _IGNORE_OPERANDS = 1 << 15, 1 << 6
 
 def _math_library() -> ctypes.PyDLL | None:
     """The C library's functions of floating-point states; None where they are not what is known here."""
-    if not sys.platform.startswith("linux") or platform.machine() != "x86_64" or sys.maxsize < 1 << 32:
+    if not sys.platform.startswith("linux") or os.uname().machine != "x86_64" or sys.maxsize < 1 << 32:
         return None
     for name in ("libm.so.6", None):  # musl has them in its only library
         try:

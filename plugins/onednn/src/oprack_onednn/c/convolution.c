@@ -5,7 +5,8 @@
 
    A second layer, of single pixels, may follow the first: what lies between the two then stays in the caches as well.
 
-   Blocks of rows depend on how many there are alone, and so do numbers. */
+   Numbers are the same for any number of threads: blocks of rows, on whose height products of halves depend, depend on how
+   many rows there are alone, but for those that several threads need to share a small image. */
 
 #define _GNU_SOURCE
 #include "layers.h"
@@ -64,6 +65,9 @@ static void make_plan(const struct convolution *s, struct plan *p)
     p->blocks = parts_of(s->rows, smaller(rows, s->rows));
     if (p->blocks > 1)
         p->blocks = smaller(parts_of(p->blocks, EVEN) * EVEN, s->rows);
+    else if (s->images < s->places && (s->depthwise || s->count > 1) && !s->layers[0].halved
+             && !s->layers[s->count - 1].halved)
+        p->blocks = smaller(parts_of(s->places, s->images), s->rows); /* else the others would have nothing to do */
     p->block = parts_of(s->rows, p->blocks);
     p->down = (p->block - 1) * s->strides[0] + s->taps[0];
     p->copied = padded || s->scaled ? parts_of(p->down * p->across * s->channels, LANES) * LANES : 0;

@@ -5,17 +5,18 @@
 
 #ifdef POOL
 
-#define PIXELS 8 /* of a tile */
+#define PIXELS 8 /* of a tile at most */
+#define MANY 5   /* from which on tiles of windows of three and five taps have code of their own */
 
 /* What a tile of channels reads and writes. column: of the image, where the first pixel's first tap is; rows of taps that
-   see pixels; edges: whether some taps see none. */
+   see pixels. */
 struct channels {
     const struct convolution *settings;
     const struct layer *layer;
     const float *image, *w, *bias, *added;
     float *out;
     int64_t column, first_row, last_row;
-    int edges, in_registers, follows;
+    int in_registers, follows;
 };
 
 static const float nothing[LANES] = {0};
@@ -73,58 +74,67 @@ INLINE WIDEST void channel_tile(const struct channels *t, int64_t c, __mmask16 t
     end_sums(t, c, there, whole, sums, pixels);
 }
 
-/* The same of PIXELS pixels inside an image and all of `whole` channels, for `taps` in a row, which move by `stride`: a
-   pixel is read once for all taps that see it. */
-INLINE WIDEST void inner_tiles(const struct channels *t, int64_t whole, const int taps, const int stride)
+/* The same of channels from `begin` to `end`, for `taps` in a row, which move by `stride`: a pixel is read once for all
+   taps that see it. */
+INLINE WIDEST void row_of_taps(const struct channels *t, int64_t begin, int64_t end, __mmask16 there, const int whole,
+                               const int taps, const int stride, const int edges, const int pixels)
 {
     const int64_t channels = t->settings->channels, padded = parts_of(channels, LANES) * LANES;
-    for (int64_t c = 0; c < whole; c += LANES) {
-        vec sums[PIXELS], weights[5];
-        begin_sums(t, c, 0xffff, 1, sums, PIXELS);
+    const int64_t width = t->settings->width;
+    for (int64_t c = begin; c < end; c += LANES) {
+        vec sums[PIXELS], weights[5], seen[PIXELS * 2 + 3];
+        begin_sums(t, c, there, whole, sums, pixels);
         const float *w = t->w + t->first_row * taps * padded + c;
         for (int64_t y = t->first_row; y < t->last_row; y++) {
-            const float *from = t->image + (y * t->settings->width + t->column) * channels + c;
+            const float *from = t->image + (y * width + t->column) * channels + c;
             UNROLL for (int x = 0; x < taps; x++, w += padded)
                 weights[x] = _mm512_loadu_ps(w);
-            UNROLL for (int j = 0; j < (PIXELS - 1) * stride + taps; j++, from += channels) {
-                const vec pixel = _mm512_loadu_ps(from);
-                UNROLL for (int x = 0; x < taps; x++)
-                    if (j >= x && (j - x) % stride == 0 && (j - x) / stride < PIXELS)
-                        sums[(j - x) / stride] = _mm512_fmadd_ps(pixel, weights[x], sums[(j - x) / stride]);
-            }
+            UNROLL for (int j = 0; j < (pixels - 1) * stride + taps; j++, from += channels)
+                seen[j] = NUMBERS(!edges || (uint64_t)(t->column + j) < (uint64_t)width ? from : nothing);
+            UNROLL for (int x = 0; x < taps; x++)
+                UNROLL for (int i = 0; i < pixels; i++)
+                    sums[i] = _mm512_fmadd_ps(seen[i * stride + x], weights[x], sums[i]);
         }
-        end_sums(t, c, 0xffff, 1, sums, PIXELS);
+        end_sums(t, c, there, whole, sums, pixels);
     }
 }
 
-INLINE WIDEST void channel_tiles(const struct channels *t, const int pixels)
+/* Some pixels side by side, of channels from `begin` to `end`. */
+INLINE WIDEST void channel_tiles(const struct channels *t, int64_t begin, int64_t end, __mmask16 there, const int whole,
+                                 const int edges, const int pixels)
 {
     const struct convolution *s = t->settings;
-    const int64_t channels = s->channels, whole = t->edges ? 0 : channels / LANES * LANES;
-    const int64_t taps = pixels == PIXELS ? s->taps[1] : 0, stride = s->strides[1];
+    const int64_t stride = s->strides[1], taps = pixels < MANY ? 0 : s->taps[1];
+    const int many = pixels < MANY ? MANY : pixels; /* so that there is no code for few pixels */
     if (taps == 3 && stride == 1)
-        inner_tiles(t, whole, 3, 1);
+        row_of_taps(t, begin, end, there, whole, 3, 1, edges, many);
     else if (taps == 3 && stride == 2)
-        inner_tiles(t, whole, 3, 2);
+        row_of_taps(t, begin, end, there, whole, 3, 2, edges, many);
     else if (taps == 5 && stride == 1)
-        inner_tiles(t, whole, 5, 1);
+        row_of_taps(t, begin, end, there, whole, 5, 1, edges, many);
     else if (taps == 5 && stride == 2)
-        inner_tiles(t, whole, 5, 2);
+        row_of_taps(t, begin, end, there, whole, 5, 2, edges, many);
     else
-        for (int64_t c = 0; c < whole; c += LANES)
-            channel_tile(t, c, 0xffff, 1, 0, pixels);
-    if (t->edges)
-        for (int64_t c = 0; c < channels; c += LANES)
-            channel_tile(t, c, lanes(channels - c), 0, 1, pixels);
-    else if (whole < channels)
-        channel_tile(t, whole, lanes(channels - whole), 0, 0, pixels);
+        for (int64_t c = begin; c < end; c += LANES)
+            channel_tile(t, c, there, whole, edges, pixels);
+}
+
+INLINE WIDEST void tile_of_pixels(const struct channels *t, const int edges, const int pixels)
+{
+    const int64_t channels = t->settings->channels, whole = channels / LANES * LANES;
+    channel_tiles(t, 0, whole, 0xffff, 1, edges, pixels);
+    if (whole < channels)
+        channel_tiles(t, whole, channels, lanes(channels - whole), 0, edges, pixels);
     if (t->follows)
         layer_follow(t->layer, t->added, channels, t->out, channels, pixels, channels);
 }
 
 #define OF_PIXELS(n)                                                                                                   \
     case n:                                                                                                            \
-        channel_tiles(&t, n);                                                                                          \
+        if (edges)                                                                                                     \
+            tile_of_pixels(&t, 1, n);                                                                                   \
+        else                                                                                                           \
+            tile_of_pixels(&t, 0, n);                                                                                   \
         break;
 
 WIDEST void layer_of_channels(const struct convolution *s, const float *image, int64_t begin, int64_t rows, const float *w,
@@ -132,20 +142,16 @@ WIDEST void layer_of_channels(const struct convolution *s, const float *image, i
 {
     struct channels t = {.settings = s, .layer = around->layer, .w = w, .bias = around->bias, .added = around->added,
                          .out = out, .in_registers = around->in_registers, .follows = around->follows};
-    const int64_t stride = s->strides[1];
-    /* results that read no column outside are between these */
-    const int64_t free = s->width + s->before[1] - s->taps[1];
-    const int64_t first = smaller(parts_of(s->before[1], stride), s->columns);
-    const int64_t last = smaller(free < 0 ? 0 : free / stride + 1, s->columns);
+    const int64_t stride = s->strides[1], tiles = parts_of(s->columns, PIXELS);
     for (int64_t r = begin; r < begin + rows; r++) {
         const int64_t y = r * s->strides[0] - s->before[0];
         t.first_row = y < 0 ? smaller(-y, s->taps[0]) : 0;
         t.last_row = y < s->height ? smaller(s->height - y, s->taps[0]) : 0;
         t.image = image + y * s->width * s->channels;
-        for (int64_t column = 0, some; column < s->columns; column += some) {
+        for (int64_t i = 0; i < tiles; i++) {
+            const int64_t column = s->columns * i / tiles, some = s->columns * (i + 1) / tiles - column;
             t.column = column * stride - s->before[1];
-            t.edges = column < first || column >= last;
-            some = smaller((column < first ? first : column < last ? last : s->columns) - column, PIXELS);
+            const int edges = t.column < 0 || t.column + (some - 1) * stride + s->taps[1] > s->width;
             switch (some) {
                 OF_PIXELS(1)
                 OF_PIXELS(2)

@@ -13,6 +13,7 @@
 
 #define BLOCKS 4 /* vectors of columns of a tile at most */
 #define ROWS 12  /* rows at most: sums, what is multiplied and addresses stay in registers */
+#define SLICE 6144 /* weights that a tile reads at a time: they stay in the first cache while all tiles go by */
 #define ROWS_OF(vectors) ((vectors) == 4 ? 6 : (vectors) == 3 ? 9 : ROWS)
 
 /* How many of `left` vectors of columns make the next block: as few blocks as can be of one or two. */
@@ -22,6 +23,13 @@ INLINE int64_t block_of(int64_t left) { return left < 3 ? left : left % 3 == 0 |
 struct place {
     int64_t row, column;
     __mmask16 last;
+};
+
+/* What of the taps a tile multiplies: `inner` numbers of each of some rows of taps. Sums of a product in several slices
+   lie where its results will be. */
+struct slice {
+    int64_t taps, inner;
+    int first, last;
 };
 
 /* Add bias, what was begun and what is added to some sums. */
@@ -48,18 +56,19 @@ INLINE WIDEST void plus(vec sums[ROWS][BLOCKS], const struct around *around, con
 }
 
 /* Some rows times some vectors of columns, whose weights lie row by row; next: weights that will be needed soon. */
-INLINE WIDEST void tile(const struct from *from, const float *pixels, const float *w, const float *next,
-                        const struct around *around, float *out, int64_t out_row, const struct place place,
+INLINE WIDEST void tile(const struct from *from, const struct slice *slice, const float *pixels, const float *w,
+                        const float *next, const struct around *around, float *out, int64_t out_row, const struct place place,
                         const int rows, const int vectors)
 {
     vec sums[ROWS][BLOCKS], columns[BLOCKS];
-    const int64_t pitch = from->pitch, inner = from->inner;
+    const int64_t pitch = from->pitch, inner = slice->inner;
+#define LAST(v) (v < vectors - 1 ? (__mmask16)0xffff : place.last)
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++)
-            sums[r][v] = _mm512_setzero_ps();
-    if (!around->sums)
+            sums[r][v] = slice->first ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(LAST(v), out + r * out_row + v * LANES);
+    if (slice->first && !around->sums)
         plus(sums, around, place, rows, vectors);
-    for (int64_t y = 0; y < from->taps; y++) {
+    for (int64_t y = 0; y < slice->taps; y++) {
         const float *a = pixels + y * from->apart;
         for (int64_t k = 0; k < inner; k++, w += vectors * LANES) {
             _mm_prefetch((const char *)next, _MM_HINT_T0);
@@ -73,7 +82,7 @@ INLINE WIDEST void tile(const struct from *from, const float *pixels, const floa
             }
         }
     }
-    if (around->sums) {
+    if (slice->last && around->sums) {
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int v = 0; v < vectors; v++) {
                 float *to = around->sums + (place.row + r) * around->sums_row + place.column + v * LANES;
@@ -81,16 +90,13 @@ INLINE WIDEST void tile(const struct from *from, const float *pixels, const floa
             }
         plus(sums, around, place, rows, vectors);
     }
-    if (around->in_registers)
+    if (slice->last && around->in_registers)
         UNROLL for (int r = 0; r < rows; r++)
             apply_in_registers(around->layer->functions, sums[r], vectors);
     UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) {
-            if (v < vectors - 1)
-                _mm512_storeu_ps(out + r * out_row + v * LANES, sums[r][v]);
-            else
-                _mm512_mask_storeu_ps(out + r * out_row + v * LANES, place.last, sums[r][v]);
-        }
+        UNROLL for (int v = 0; v < vectors; v++)
+            _mm512_mask_storeu_ps(out + r * out_row + v * LANES, LAST(v), sums[r][v]);
+#undef LAST
 }
 
 WIDEST void layer_follow(const struct layer *layer, const float *added, int64_t added_row, float *out, int64_t out_row,
@@ -114,11 +120,11 @@ WIDEST void layer_follow(const struct layer *layer, const float *added, int64_t 
 
 #define OF_ROWS(n)                                                                                                     \
     case n:                                                                                                            \
-        tile(from, pixels, w, next, around, out, out_row, place, n <= ROWS_OF(vectors) ? n : 0, vectors);              \
+        tile(from, slice, pixels, w, next, around, out, out_row, place, n <= ROWS_OF(vectors) ? n : 0, vectors);              \
         break;
 
-INLINE WIDEST void some_rows(const struct from *from, const float *pixels, const float *w, const float *next,
-                             const struct around *around, float *out, int64_t out_row, const struct place place,
+INLINE WIDEST void some_rows(const struct from *from, const struct slice *slice, const float *pixels, const float *w,
+                             const float *next, const struct around *around, float *out, int64_t out_row, const struct place place,
                              int64_t rows, const int vectors)
 {
     switch (rows) {
@@ -137,38 +143,58 @@ INLINE WIDEST void some_rows(const struct from *from, const float *pixels, const
     }
 }
 
+/* All tiles of a slice of some vectors of columns from `column` on; pixels: the first number that it reads. */
+INLINE WIDEST void slice_product(const struct from *from, const struct slice *slice, const float *pixels, int64_t rows,
+                                 const float *w, const struct around *around, float *out, int64_t out_row,
+                                 int64_t column, int64_t width, const int vectors)
+{
+    const int64_t depth = slice->taps * slice->inner, tiles = parts_of(rows, ROWS_OF(vectors));
+    const int64_t least = rows / tiles, more = rows % tiles; /* tiles that have a row more than the others */
+    const float *behind = w + vectors * LANES * depth;
+    struct place place = {0, column, lanes(width - (vectors - 1) * LANES)};
+    for (int64_t line = 0; line < from->lines; line++) {
+        const float *at = pixels + line * from->line;
+        for (int64_t t = 0, count; t < tiles; t++, place.row += count, at += count * from->pitch) {
+            count = least + (t < more);
+            const float *next = line == 0 && t < vectors ? behind + t * LANES * depth : behind;
+            float *to = out + place.row * out_row + column;
+            some_rows(from, slice, at, w, next, around, to, out_row, place, count, vectors);
+            const float *added = around->late ? around->added + place.row * around->added_row + column : NULL;
+            if (slice->last && around->follows)
+                layer_follow(around->layer, added, around->added_row, to, out_row, count, width);
+        }
+    }
+}
+
 WIDEST void layer_product(const struct from *from, int64_t rows, const float *w, int64_t begin, int64_t end,
                           const struct around *around, float *out, int64_t out_row)
 {
-    const int64_t all = parts_of(end, LANES), depth = from->inner * from->taps;
-    const int64_t skipped = parts_of(begin, LANES);
-    w += skipped * LANES * depth;
+    const int64_t all = parts_of(end, LANES), skipped = parts_of(begin, LANES);
+    w += skipped * LANES * from->inner * from->taps;
     for (int64_t first = skipped, vectors; first < all; first += vectors) {
         vectors = block_of(all - first);
-        const int64_t width = smaller(end - first * LANES, vectors * LANES), tiles = parts_of(rows, ROWS_OF(vectors));
-        const int64_t least = rows / tiles, more = rows % tiles; /* tiles that have a row more than the others */
-        const float *behind = w + vectors * LANES * depth, *next = behind;
-        struct place place = {0, first * LANES, lanes(width - (vectors - 1) * LANES)};
-        for (int64_t line = 0; line < from->lines; line++) {
-            const float *pixels = from->pixels + line * from->line;
-            for (int64_t t = 0, count; t < tiles; t++, place.row += count, pixels += count * from->pitch) {
-                count = least + (t < more);
-                next = line == 0 && t < vectors ? behind + t * LANES * depth : behind;
-                float *to = out + place.row * out_row + place.column;
-                if (vectors == 4)
-                    some_rows(from, pixels, w, next, around, to, out_row, place, count, 4);
-                else if (vectors == 3)
-                    some_rows(from, pixels, w, next, around, to, out_row, place, count, 3);
-                else if (vectors == 2)
-                    some_rows(from, pixels, w, next, around, to, out_row, place, count, 2);
-                else
-                    some_rows(from, pixels, w, next, around, to, out_row, place, count, 1);
-                const float *added = around->late ? around->added + place.row * around->added_row + place.column : NULL;
-                if (around->follows)
-                    layer_follow(around->layer, added, around->added_row, to, out_row, count, width);
+        const int64_t width = smaller(end - first * LANES, vectors * LANES), most = SLICE / (vectors * LANES);
+        /* parts of a row of taps, or some rows of taps at a time */
+        const int64_t parts = parts_of(from->inner, most), taps = parts > 1 ? 1 : most / from->inner;
+        for (int64_t y = 0; y < from->taps; y += taps)
+            for (int64_t part = 0; part < parts; part++) {
+                const int64_t k = from->inner * part / parts;
+                const struct slice slice = {smaller(taps, from->taps - y), from->inner * (part + 1) / parts - k,
+                                            !y && !part, y + taps >= from->taps && part == parts - 1};
+                const float *pixels = from->pixels + y * from->apart + k;
+#define OF_VECTORS(n)                                                                                                  \
+    case n:                                                                                                            \
+        slice_product(from, &slice, pixels, rows, w, around, out, out_row, first * LANES, width, n);                   \
+        break;
+                switch (vectors) {
+                    OF_VECTORS(1)
+                    OF_VECTORS(2)
+                    OF_VECTORS(3)
+                    OF_VECTORS(4)
+                }
+#undef OF_VECTORS
+                w += vectors * LANES * slice.taps * slice.inner;
             }
-        }
-        w = behind;
     }
 }
 

@@ -37,6 +37,8 @@ _FUNCTIONS = 2  # that follow a layer at most
 _KINDS = KINDS | {"gelu_erf": -1}  # which layers.h has besides
 # Outputs up to which oneDNN's code, which computes more pixels at a time, takes less time.
 _FEW_OUTPUTS = 16
+# Weights of a window from which on a primitive takes a tenth less time, or more.
+_MOST_OF_WINDOW = 1 << 16
 # Products of halves save less than they cost with fewer weights or pixels; with more weights than this these are read
 # from memory, where they are 7 / 4 as many.
 _LEAST_WEIGHTS, _MOST_WEIGHTS, _LEAST_PIXELS = 96 * 192, 1 << 19, 96
@@ -139,6 +141,8 @@ def conv_layer(
     if library is None or not library.oprack_convolution_serves():
         return None
     if not depthwise and (is_read_once(pixels, numbers) or filter.outputs <= _FEW_OUTPUTS):
+        return None
+    if not depthwise and filter.taps > 1 and numbers > _MOST_OF_WINDOW:
         return None
     halves = halves and window.is_pixel and not depthwise
     halved = halves and pixels >= _LEAST_PIXELS and _LEAST_WEIGHTS <= numbers <= _MOST_WEIGHTS
