@@ -21,6 +21,7 @@
 #define NARROW 24        /* columns up to which most tiles of channels would be at an edge */
 #define BLOCK 144        /* results of a block of single pixels */
 #define WINDOWS 576      /* and of one of windows, whose rows are copied with what is around them */
+#define LINES 4          /* rows of a block of one of channels at least: two of them are computed at once */
 #define EVEN 4           /* threads that share blocks evenly */
 #define CACHED (1 << 17) /* floats of a copy that stay in the second cache of a core beside weights */
 
@@ -61,7 +62,10 @@ static void make_plan(const struct convolution *s, struct plan *p)
     /* rows whose copy fits, and which are no more than a block's */
     int64_t rows = (CACHED / (p->across * s->channels) - s->taps[0]) / s->strides[0] + 1;
     const int64_t pixels = padded && !s->depthwise ? WINDOWS : BLOCK;
-    rows = smaller(!padded ? s->rows : rows < 1 ? 1 : rows, parts_of(pixels, s->columns));
+    int64_t most = parts_of(pixels, s->columns);
+    if (s->depthwise && most < LINES)
+        most = LINES;
+    rows = smaller(!padded ? s->rows : rows < 1 ? 1 : rows, most);
     p->blocks = parts_of(s->rows, smaller(rows, s->rows));
     if (p->blocks > 1)
         p->blocks = smaller(parts_of(p->blocks, EVEN) * EVEN, s->rows);

@@ -31,20 +31,21 @@ INLINE WIDEST void begin_sums(const struct channels *t, int64_t c, __mmask16 the
         sums[i] = bias;
 }
 
-INLINE WIDEST void end_sums(const struct channels *t, int64_t c, __mmask16 there, const int whole, vec *sums,
+/* line: how many numbers the results lie behind the tile's first. */
+INLINE WIDEST void end_sums(const struct channels *t, int64_t line, int64_t c, __mmask16 there, const int whole, vec *sums,
                             const int pixels)
 {
     const int64_t channels = t->settings->channels;
     if (t->layer->added_at == 0)
         UNROLL for (int i = 0; i < pixels; i++)
-            sums[i] += NUMBERS(t->added + i * channels + c);
+            sums[i] += NUMBERS(t->added + line + i * channels + c);
     if (t->in_registers)
         apply_in_registers(t->layer->functions, sums, pixels);
     UNROLL for (int i = 0; i < pixels; i++) {
         if (whole)
-            _mm512_storeu_ps(t->out + i * channels + c, sums[i]);
+            _mm512_storeu_ps(t->out + line + i * channels + c, sums[i]);
         else
-            _mm512_mask_storeu_ps(t->out + i * channels + c, there, sums[i]);
+            _mm512_mask_storeu_ps(t->out + line + i * channels + c, there, sums[i]);
     }
 }
 
@@ -71,7 +72,7 @@ INLINE WIDEST void channel_tile(const struct channels *t, int64_t c, __mmask16 t
             }
         }
     }
-    end_sums(t, c, there, whole, sums, pixels);
+    end_sums(t, 0, c, there, whole, sums, pixels);
 }
 
 /* The same of channels from `begin` to `end`, for `taps` in a row, which move by `stride`: a pixel is read once for all
@@ -95,18 +96,48 @@ INLINE WIDEST void row_of_taps(const struct channels *t, int64_t begin, int64_t 
                 UNROLL for (int i = 0; i < pixels; i++)
                     sums[i] = _mm512_fmadd_ps(seen[i * stride + x], weights[x], sums[i]);
         }
-        end_sums(t, c, there, whole, sums, pixels);
+        end_sums(t, 0, c, there, whole, sums, pixels);
+    }
+}
+
+/* The same of two lines of results at once, for windows of 3 x 3 that move by one and see rows of the image alone. */
+INLINE WIDEST void two_lines(const struct channels *t, int64_t begin, int64_t end, __mmask16 there, const int whole,
+                             const int edges, const int pixels)
+{
+    const struct convolution *s = t->settings;
+    const int64_t channels = s->channels, padded = parts_of(channels, LANES) * LANES;
+    for (int64_t c = begin; c < end; c += LANES) {
+        vec sums[2][PIXELS], weights[3][3];
+        UNROLL for (int l = 0; l < 2; l++)
+            begin_sums(t, c, there, whole, sums[l], pixels);
+        UNROLL for (int k = 0; k < 9; k++)
+            weights[k / 3][k % 3] = _mm512_loadu_ps(t->w + k * padded + c);
+        UNROLL for (int y = 0; y < 4; y++) {
+            const float *from = t->image + (y * s->width + t->column) * channels + c;
+            UNROLL for (int j = 0; j < pixels + 2; j++, from += channels) {
+                const vec pixel =
+                    NUMBERS(!edges || (uint64_t)(t->column + j) < (uint64_t)s->width ? from : nothing);
+                UNROLL for (int l = 0; l < 2; l++)
+                    UNROLL for (int x = 0; x < 3; x++)
+                        if (y >= l && y - l < 3 && j >= x && j - x < pixels)
+                            sums[l][j - x] = _mm512_fmadd_ps(pixel, weights[y - l][x], sums[l][j - x]);
+            }
+        }
+        UNROLL for (int l = 0; l < 2; l++)
+            end_sums(t, l * s->columns * channels, c, there, whole, sums[l], pixels);
     }
 }
 
 /* Some pixels side by side, of channels from `begin` to `end`. */
 INLINE WIDEST void channel_tiles(const struct channels *t, int64_t begin, int64_t end, __mmask16 there, const int whole,
-                                 const int edges, const int pixels)
+                                 const int edges, const int pixels, const int lines)
 {
     const struct convolution *s = t->settings;
     const int64_t stride = s->strides[1], taps = pixels < MANY ? 0 : s->taps[1];
     const int many = pixels < MANY ? MANY : pixels; /* so that there is no code for few pixels */
-    if (taps == 3 && stride == 1)
+    if (lines == 2)
+        two_lines(t, begin, end, there, whole, edges, many);
+    else if (taps == 3 && stride == 1)
         row_of_taps(t, begin, end, there, whole, 3, 1, edges, many);
     else if (taps == 3 && stride == 2)
         row_of_taps(t, begin, end, there, whole, 3, 2, edges, many);
@@ -119,22 +150,28 @@ INLINE WIDEST void channel_tiles(const struct channels *t, int64_t begin, int64_
             channel_tile(t, c, there, whole, edges, pixels);
 }
 
-INLINE WIDEST void tile_of_pixels(const struct channels *t, const int edges, const int pixels)
+INLINE WIDEST void tile_of_pixels(const struct channels *t, const int edges, const int pixels, const int lines)
 {
     const int64_t channels = t->settings->channels, whole = channels / LANES * LANES;
-    channel_tiles(t, 0, whole, 0xffff, 1, edges, pixels);
+    channel_tiles(t, 0, whole, 0xffff, 1, edges, pixels, lines);
     if (whole < channels)
-        channel_tiles(t, whole, channels, lanes(channels - whole), 0, edges, pixels);
-    if (t->follows)
-        layer_follow(t->layer, t->added, channels, t->out, channels, pixels, channels);
+        channel_tiles(t, whole, channels, lanes(channels - whole), 0, edges, pixels, lines);
+    for (int l = 0; l < lines && t->follows; l++) {
+        const int64_t line = l * t->settings->columns * channels;
+        layer_follow(t->layer, t->added ? t->added + line : NULL, channels, t->out + line, channels, pixels, channels);
+    }
 }
 
 #define OF_PIXELS(n)                                                                                                   \
     case n:                                                                                                            \
-        if (edges)                                                                                                     \
-            tile_of_pixels(&t, 1, n);                                                                                   \
+        if (lines == 2 && edges)                                                                                       \
+            tile_of_pixels(&t, 1, n, 2);                                                                               \
+        else if (lines == 2)                                                                                           \
+            tile_of_pixels(&t, 0, n, 2);                                                                               \
+        else if (edges)                                                                                                \
+            tile_of_pixels(&t, 1, n, 1);                                                                               \
         else                                                                                                           \
-            tile_of_pixels(&t, 0, n);                                                                                   \
+            tile_of_pixels(&t, 0, n, 1);                                                                               \
         break;
 
 WIDEST void layer_of_channels(const struct convolution *s, const float *image, int64_t begin, int64_t rows, const float *w,
@@ -143,11 +180,13 @@ WIDEST void layer_of_channels(const struct convolution *s, const float *image, i
     struct channels t = {.settings = s, .layer = around->layer, .w = w, .bias = around->bias, .added = around->added,
                          .out = out, .in_registers = around->in_registers, .follows = around->follows};
     const int64_t stride = s->strides[1], tiles = parts_of(s->columns, PIXELS);
-    for (int64_t r = begin; r < begin + rows; r++) {
+    const int both = s->columns >= MANY && s->taps[0] == 3 && s->taps[1] == 3 && s->strides[0] == 1 && stride == 1;
+    for (int64_t r = begin, lines; r < begin + rows; r += lines) {
         const int64_t y = r * s->strides[0] - s->before[0];
         t.first_row = y < 0 ? smaller(-y, s->taps[0]) : 0;
         t.last_row = y < s->height ? smaller(s->height - y, s->taps[0]) : 0;
         t.image = image + y * s->width * s->channels;
+        lines = both && r + 1 < begin + rows && y >= 0 && y + 4 <= s->height ? 2 : 1;
         for (int64_t i = 0; i < tiles; i++) {
             const int64_t column = s->columns * i / tiles, some = s->columns * (i + 1) / tiles - column;
             t.column = column * stride - s->before[1];
@@ -166,6 +205,9 @@ WIDEST void layer_of_channels(const struct convolution *s, const float *image, i
             if (t.added)
                 t.added += some * s->channels;
         }
+        t.out += (lines - 1) * s->columns * s->channels;
+        if (t.added)
+            t.added += (lines - 1) * s->columns * s->channels;
     }
 }
 
