@@ -101,6 +101,14 @@ def test_in_parts(monkeypatch, parts, layers, cache, overlap):
     assert rows == [(i, r) for i in range(2) for r in range(got.shape[2])]
 
 
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.primitives("conv chain")
+def test_a_wide_window_of_channels_is_one_of_its_own(residual):
+    want, got = run_both(chain_case([layer(6, 7, groups=6)], residual=residual))
+    np.testing.assert_allclose(got, want, **CLOSE)
+    assert types([layer(6, 5, groups=6)]).count(CHAIN) == 0
+
+
 @pytest.mark.parametrize("cache", [1 << 30, 1 << 12], ids=str)
 @pytest.mark.primitives("conv chain")
 def test_a_residual_and_any_layout(monkeypatch, parts, cache):

@@ -6,7 +6,7 @@
 #ifdef POOL
 
 #define PIXELS 8 /* of a tile at most */
-#define MANY 5   /* from which on tiles of windows of three and five taps have code of their own */
+#define MANY 5   /* from which on tiles of windows of three, five and seven taps have code of their own */
 
 /* What a tile of channels reads and writes. column: of the image, where the first pixel's first tap is; rows of taps that
    see pixels. */
@@ -83,7 +83,7 @@ INLINE WIDEST void row_of_taps(const struct channels *t, int64_t begin, int64_t 
     const int64_t channels = t->settings->channels, padded = parts_of(channels, LANES) * LANES;
     const int64_t width = t->settings->width;
     for (int64_t c = begin; c < end; c += LANES) {
-        vec sums[PIXELS], weights[5], seen[PIXELS * 2 + 3];
+        vec sums[PIXELS], weights[7], seen[PIXELS * 2 + 3];
         begin_sums(t, c, there, whole, sums, pixels);
         const float *w = t->w + t->first_row * taps * padded + c;
         for (int64_t y = t->first_row; y < t->last_row; y++) {
@@ -145,6 +145,8 @@ INLINE WIDEST void channel_tiles(const struct channels *t, int64_t begin, int64_
         row_of_taps(t, begin, end, there, whole, 5, 1, edges, many);
     else if (taps == 5 && stride == 2)
         row_of_taps(t, begin, end, there, whole, 5, 2, edges, many);
+    else if (taps == 7 && stride == 1)
+        row_of_taps(t, begin, end, there, whole, 7, 1, edges, many);
     else
         for (int64_t c = begin; c < end; c += LANES)
             channel_tile(t, c, there, whole, edges, pixels);
