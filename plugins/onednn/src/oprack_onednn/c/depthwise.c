@@ -6,6 +6,7 @@
 #ifdef POOL
 
 #define PIXELS 8 /* of a tile at most */
+#define FIRST_CACHE 6144 /* floats that stay in it beside weights and results */
 #define MANY 5   /* from which on tiles of windows of three, five and seven taps have code of their own */
 
 /* What a tile of channels reads and writes. column: of the image, where the first pixel's first tap is; rows of taps that
@@ -152,43 +153,44 @@ INLINE WIDEST void channel_tiles(const struct channels *t, int64_t begin, int64_
             channel_tile(t, c, there, whole, edges, pixels);
 }
 
-INLINE WIDEST void tile_of_pixels(const struct channels *t, const int edges, const int pixels, const int lines)
+INLINE WIDEST void tile_of_pixels(const struct channels *t, int64_t begin, int64_t end, const int edges, const int pixels,
+                                  const int lines)
 {
-    const int64_t channels = t->settings->channels, whole = channels / LANES * LANES;
-    channel_tiles(t, 0, whole, 0xffff, 1, edges, pixels, lines);
-    if (whole < channels)
-        channel_tiles(t, whole, channels, lanes(channels - whole), 0, edges, pixels, lines);
+    const int64_t channels = t->settings->channels, whole = begin + (end - begin) / LANES * LANES;
+    channel_tiles(t, begin, whole, 0xffff, 1, edges, pixels, lines);
+    if (whole < end)
+        channel_tiles(t, whole, end, lanes(end - whole), 0, edges, pixels, lines);
     for (int l = 0; l < lines && t->follows; l++) {
-        const int64_t line = l * t->settings->columns * channels;
-        layer_follow(t->layer, t->added ? t->added + line : NULL, channels, t->out + line, channels, pixels, channels);
+        const int64_t line = l * t->settings->columns * channels + begin;
+        layer_follow(t->layer, t->added ? t->added + line : NULL, channels, t->out + line, channels, pixels, end - begin);
     }
 }
 
 #define OF_PIXELS(n)                                                                                                   \
     case n:                                                                                                            \
         if (lines == 2 && edges)                                                                                       \
-            tile_of_pixels(&t, 1, n, 2);                                                                               \
+            tile_of_pixels(&t, c, end, 1, n, 2);                                                                           \
         else if (lines == 2)                                                                                           \
-            tile_of_pixels(&t, 0, n, 2);                                                                               \
+            tile_of_pixels(&t, c, end, 0, n, 2);                                                                           \
         else if (edges)                                                                                                \
-            tile_of_pixels(&t, 1, n, 1);                                                                               \
+            tile_of_pixels(&t, c, end, 1, n, 1);                                                                           \
         else                                                                                                           \
-            tile_of_pixels(&t, 0, n, 1);                                                                               \
+            tile_of_pixels(&t, c, end, 0, n, 1);                                                                           \
         break;
 
-WIDEST void layer_of_channels(const struct convolution *s, const float *image, int64_t begin, int64_t rows, const float *w,
-                              const struct around *around, float *out)
+/* Some rows of the results, of channels from `c` to `end`. */
+static WIDEST void some_channels(const struct convolution *s, const float *image, int64_t begin, int64_t rows, const float *w,
+                                 const struct around *around, float *out, int64_t c, int64_t end, int pairs)
 {
     struct channels t = {.settings = s, .layer = around->layer, .w = w, .bias = around->bias, .added = around->added,
                          .out = out, .in_registers = around->in_registers, .follows = around->follows};
     const int64_t stride = s->strides[1], tiles = parts_of(s->columns, PIXELS);
-    const int both = s->columns >= MANY && s->taps[0] == 3 && s->taps[1] == 3 && s->strides[0] == 1 && stride == 1;
     for (int64_t r = begin, lines; r < begin + rows; r += lines) {
         const int64_t y = r * s->strides[0] - s->before[0];
         t.first_row = y < 0 ? smaller(-y, s->taps[0]) : 0;
         t.last_row = y < s->height ? smaller(s->height - y, s->taps[0]) : 0;
         t.image = image + y * s->width * s->channels;
-        lines = both && r + 1 < begin + rows && y >= 0 && y + 4 <= s->height ? 2 : 1;
+        lines = pairs && r + 1 < begin + rows && y >= 0 && y + 4 <= s->height ? 2 : 1;
         for (int64_t i = 0; i < tiles; i++) {
             const int64_t column = s->columns * i / tiles, some = s->columns * (i + 1) / tiles - column;
             t.column = column * stride - s->before[1];
@@ -210,6 +212,19 @@ WIDEST void layer_of_channels(const struct convolution *s, const float *image, i
         t.out += (lines - 1) * s->columns * s->channels;
         if (t.added)
             t.added += (lines - 1) * s->columns * s->channels;
+    }
+}
+
+WIDEST void layer_of_channels(const struct convolution *s, const float *image, int64_t begin, int64_t rows, const float *w,
+                              const struct around *around, float *out)
+{
+    const int pairs = s->columns >= MANY && s->taps[0] == 3 && s->taps[1] == 3 && s->strides[0] == 1 && s->strides[1] == 1;
+    /* what a line reads of some channels stays in the first cache until the next one has read it */
+    int64_t vectors = FIRST_CACHE / ((s->taps[0] + pairs) * s->width * LANES);
+    vectors = vectors < 2 ? 2 : vectors;
+    for (int64_t c = 0, end; c < s->channels; c = end) {
+        end = smaller(c + vectors * LANES, s->channels);
+        some_channels(s, image, begin, rows, w, around, out, c, end, pairs);
     }
 }
 

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define ABI 25
+#define ABI 26
 #define NOT_ORDINARY (-1)
 
 typedef int (*set_handle_function)(void *memory, void *handle);

@@ -37,6 +37,8 @@ _FUNCTIONS = 2  # that follow a layer at most
 _KINDS = KINDS | {"gelu_erf": -1}  # which layers.h has besides
 # Outputs up to which oneDNN's code, which computes more pixels at a time, takes less time.
 _FEW_OUTPUTS = 16
+# Weights up to which an image of fewer pixels is worth to read them.
+_MOST_FOR_FEW_PIXELS = 1 << 18
 # Weights of a window from which on a primitive takes a tenth less time, or more.
 _MOST_OF_WINDOW = 1 << 16
 # Products of halves save less than they cost with fewer weights or pixels; with more weights than this these are read
@@ -110,6 +112,10 @@ class ConvLayer(NamedTuple):
     def is_pixel(self) -> bool:
         """Whether its results are products of single pixels, one for each."""
         return self.window.is_pixel and not self.depthwise
+
+    def follows_in_step(self, pixels: int) -> bool:
+        """Whether it may be the second layer of a step for images of so many pixels; each image reads all weights."""
+        return self.is_pixel and (pixels >= _LEAST_PIXELS or self.filter.packed <= _MOST_FOR_FEW_PIXELS)
 
     @property
     def packed(self) -> MemoryDesc:

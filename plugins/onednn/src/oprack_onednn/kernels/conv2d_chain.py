@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -199,8 +198,10 @@ class ConvChainPrimitive(ShapedPrimitive):
         self._last_layers: list[int] = []
         i = 0
         while i < len(self.layers):
-            behind = takewhile(lambda layer: layer and layer.is_pixel, self._native_layers[i + 1 : i + MOST])
-            i += 1 + (len(list(behind)) if self._native_layers[i] else 0)
+            pixels = math.prod(self.shapes[i + 1][2:])
+            behind = self._native_layers[i + 1 : i + MOST] if self._native_layers[i] else []
+            follows = [layer is not None and layer.follows_in_step(pixels) for layer in behind]
+            i += 1 + [*follows, False].index(False)
             self._last_layers.append(i - 1)
 
     def _declare_operands(self, x: np.ndarray, biases: Sequence[np.ndarray], residual: np.ndarray | None) -> Memory:
