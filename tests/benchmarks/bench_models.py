@@ -67,6 +67,8 @@ def main() -> int:
     there = names()
     offered = [*there, *(line for line, (name, _) in START_UP.items() if name in there)]
     wanted = [n for n in offered if not options.only or any(p in n for p in options.only.split(","))]
+    if not wanted:
+        parser.error(f"no workload has {options.only!r} in its name; there are {', '.join(offered)}")
     results: list[Result] = []
     for threads in map(int, options.threads.split(",")):
         for name in wanted:

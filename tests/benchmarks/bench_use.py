@@ -2,6 +2,7 @@
 
     python tests/benchmarks/bench_use.py [--parts streams,idle,clones,nets,precision] [--threads 2] [--out FOLDER]
     python tests/benchmarks/bench_use.py --parts nets --only lenet,unet --out docs/benchmarks     # these lines anew
+    python tests/benchmarks/bench_use.py --parts nets --engines oprack --before ../before --rounds 3   # what got slower
 
 Engines take turns in processes of their own, as in bench_models.py; a ratio is oprack's figure to that of the best peer
 in the same turns, below 1 where oprack is faster.
@@ -23,7 +24,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from bench_models import about, chosen_engines
-from engines import OURS, PRECISIONS, peers_of, serves
+from engines import BEFORE, OURS, PRECISIONS, peers_of, serves
 from report import in_columns, ratios_picture
 from turns import PYTHONS, Worker
 from workloads import STREAM, names, nets, streams, workload
@@ -45,13 +46,18 @@ def _workers(name: str, threads: int, engines: Iterable[str], cpus: int = 0) -> 
 
 
 def _rows(name: str, threads: int, figures: dict[str, dict[str, float]], higher: bool = False) -> list[Row]:
-    """A row for each engine. figures: by engine, then by what was measured; ratios are to the best of its peers."""
+    """A row for each engine. figures: by engine, then by what was measured; ratios are to the best of its peers.
+
+    Where none takes part, they are to the checkout of before.
+    """
     rows = []
     for engine, own in figures.items():
         row: Row = {"what": name, "T": threads, "engine": engine}
         for key, value in own.items():
             row[key] = round(value, 3)
             peers = [f[key] for e, f in figures.items() if e in peers_of(engine) and f.get(key)]
+            if not peers and engine != BEFORE:
+                peers = [f[key] for e, f in figures.items() if e == BEFORE and f.get(key)]
             if engine in OURS and peers and value and key not in WITHOUT_RATIO:
                 row[f"{key} ratio"] = round(max(peers) / value if higher else value / min(peers), 2)
         rows.append(row)

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 from oprack.errors import OpError
-from oprack.inference import Config, Predictor, create_predictor, denormals
+from oprack.inference import Config, Predictor, create_predictor
 from oprack.io import save_inference_model
 from oprack.program import Program
+from oprack.python.implementation import floating_point_state
 from oprack.runtime import Profiler
 from oprack.tensor import Scope
 
-pytestmark = pytest.mark.skipif(not denormals.SERVES, reason="no x86-64 with Linux: denormal numbers are kept")
+pytestmark = pytest.mark.skipif(floating_point_state() is None, reason="denormal numbers are kept here")
 WEIGHT = np.ones((600, 2), np.float32)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import oprack
 import pytest
 from oprack import functional as F
-from oprack.inference import denormals
+from oprack.python.implementation import floating_point_state, without_denormals
 from oprack_onednn.c import build as build_runner
 from oprack_onednn.c.build import BuildError
 from oprack_onednn.c.runner import RUNNER
@@ -153,12 +153,12 @@ def test_a_library_on_libgomp(monkeypatch):
 
 
 @serves
-@pytest.mark.skipif(not denormals.SERVES, reason="denormal numbers are kept there")
+@pytest.mark.skipif(floating_point_state() is None, reason="denormal numbers are kept there")
 def test_threads_flush_denormals_when_the_one_that_starts_them_does():
     """Predictors flush, executors do not; the pool is the same."""
     x, w = np.full((4096, 64), 1e-30, np.float32), np.full((64, 64), 1e-12, np.float32)
     with KERNEL_LIBRARY.limit_threads(4):
         for _ in range(3):
-            with denormals.FlushedDenormals():
-                assert not F.matmul_v2(oprack.to_tensor(x), oprack.to_tensor(w)).numpy().any()
+            product = without_denormals(F.matmul_v2, oprack.to_tensor(x), oprack.to_tensor(w))
+            assert not product.numpy().any()
             assert F.matmul_v2(oprack.to_tensor(x), oprack.to_tensor(w)).numpy().all()

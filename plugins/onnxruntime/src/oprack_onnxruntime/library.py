@@ -53,8 +53,6 @@ class Session:
         options.use_deterministic_compute = True
         # between runs the CPUs are for others
         options.add_session_config_entry("session.force_spinning_stop", "1")
-        # as in the thread of a predictor's run, which its own threads do not follow
-        options.add_session_config_entry("session.set_denormal_as_zero", "1")
         if not threads:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
             options.add_session_config_entry("session.disable_prepacking", "1")

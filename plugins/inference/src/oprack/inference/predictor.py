@@ -22,13 +22,12 @@ from oprack.errors import (
     UnimplementedError,
 )
 from oprack.inference.config import Config
-from oprack.inference.denormals import FlushedDenormals
 from oprack.inference.loading import load_model
 from oprack.inference.parameters import ParameterScope
 from oprack.inference.settings import say_once
 from oprack.inference.tensor_handle import Slot, Tensor
 from oprack.io.inference_model import InferenceModel
-from oprack.python.implementation import without_collecting
+from oprack.python.implementation import without_collecting, without_denormals
 from oprack.python.process_limit import ProcessLimit
 from oprack.runtime import NaiveExecutor, Profiler
 from oprack.runtime.feed_fetch import blamed, fed_array
@@ -176,7 +175,6 @@ class Predictor:
         without_collecting(self._open, shared, stays=True)
         threads = self._config.cpu_math_library_num_threads() if self._config.has_thread_limit() else None
         self._threads = ThreadLimits(threads, self._executor.manager)
-        self._flushed_denormals = FlushedDenormals()
         names = self._model.feed_names, self._model.fetch_names
         self._function = PreparedFunction(self._executor, self._prepared, *names, checked=True)
         block = self._model.program.global_block()
@@ -361,8 +359,7 @@ class Predictor:
     def _compute(self, values: Sequence[Any]) -> list[Any]:
         """The outputs, as a PreparedFunction gives them."""
         try:
-            with self._threads(), self._flushed_denormals, self._profiler or _NO_LIMIT:
-                made = self._function(values, None, self._parameters, self._hooks)
+            made = without_denormals(self._compute_limited, values)  # as Paddle's predictors compute
         except OprackError as error:
             block = self._model.program.desc.blocks[0]
             blame = blamed(error, block, dict(zip(self._inputs, values, strict=True)))
@@ -373,6 +370,10 @@ class Predictor:
             self._is_new = False
             BUDGET.give_back()  # its ops ran one by one, each with memory for its results; they will not again
         return made
+
+    def _compute_limited(self, values: Sequence[Any]) -> list[Any]:
+        with self._threads(), self._profiler or _NO_LIMIT:
+            return self._function(values, None, self._parameters, self._hooks)
 
     def _array(self, name: str, value: Any) -> tuple[np.ndarray, list[list[int]]]:
         """The array and the LoD of an output that is no bare array."""

@@ -159,7 +159,7 @@ INLINE WIDEST void tile_of_pixels(const struct channels *t, int64_t begin, int64
     const int64_t channels = t->settings->channels, whole = begin + (end - begin) / LANES * LANES;
     channel_tiles(t, begin, whole, 0xffff, 1, edges, pixels, lines);
     if (whole < end)
-        channel_tiles(t, whole, end, lanes(end - whole), 0, edges, pixels, lines);
+        channel_tiles(t, whole, end, lanes(end - whole), 0, 1, pixels, lines); /* less code than one for each */
     for (int l = 0; l < lines && t->follows; l++) {
         const int64_t line = l * t->settings->columns * channels + begin;
         layer_follow(t->layer, t->added ? t->added + line : NULL, channels, t->out + line, channels, pixels, end - begin);
@@ -169,13 +169,13 @@ INLINE WIDEST void tile_of_pixels(const struct channels *t, int64_t begin, int64
 #define OF_PIXELS(n)                                                                                                   \
     case n:                                                                                                            \
         if (lines == 2 && edges)                                                                                       \
-            tile_of_pixels(&t, c, end, 1, n, 2);                                                                           \
+            tile_of_pixels(&t, c, end, 1, n, 2);                                                                       \
         else if (lines == 2)                                                                                           \
-            tile_of_pixels(&t, c, end, 0, n, 2);                                                                           \
+            tile_of_pixels(&t, c, end, 0, n, 2);                                                                       \
         else if (edges)                                                                                                \
-            tile_of_pixels(&t, c, end, 1, n, 1);                                                                           \
+            tile_of_pixels(&t, c, end, 1, n, 1);                                                                       \
         else                                                                                                           \
-            tile_of_pixels(&t, c, end, 0, n, 1);                                                                           \
+            tile_of_pixels(&t, c, end, 0, n, 1);                                                                       \
         break;
 
 /* Some rows of the results, of channels from `c` to `end`. */

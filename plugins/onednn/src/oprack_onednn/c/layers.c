@@ -57,8 +57,8 @@ INLINE WIDEST void plus(vec sums[ROWS][BLOCKS], const struct around *around, con
 
 /* Some rows times some vectors of columns, whose weights lie row by row; next: weights that will be needed soon. */
 INLINE WIDEST void tile(const struct from *from, const struct slice *slice, const float *pixels, const float *w,
-                        const float *next, const struct around *around, float *out, int64_t out_row, const struct place place,
-                        const int rows, const int vectors)
+                        const float *next, const struct around *around, float *out, int64_t out_row,
+                        const struct place place, const int rows, const int vectors)
 {
     vec sums[ROWS][BLOCKS], columns[BLOCKS];
     const int64_t pitch = from->pitch, inner = slice->inner;
@@ -120,12 +120,12 @@ WIDEST void layer_follow(const struct layer *layer, const float *added, int64_t 
 
 #define OF_ROWS(n)                                                                                                     \
     case n:                                                                                                            \
-        tile(from, slice, pixels, w, next, around, out, out_row, place, n <= ROWS_OF(vectors) ? n : 0, vectors);              \
+        tile(from, slice, pixels, w, next, around, out, out_row, place, n <= ROWS_OF(vectors) ? n : 0, vectors);       \
         break;
 
 INLINE WIDEST void some_rows(const struct from *from, const struct slice *slice, const float *pixels, const float *w,
-                             const float *next, const struct around *around, float *out, int64_t out_row, const struct place place,
-                             int64_t rows, const int vectors)
+                             const float *next, const struct around *around, float *out, int64_t out_row,
+                             const struct place place, int64_t rows, const int vectors)
 {
     switch (rows) {
         OF_ROWS(1)

@@ -1,8 +1,8 @@
 """What a run gave, and what two runs may differ by: the one statement of tolerances.
 
-SAME: equal bits (NaN equals NaN, 0 equals -0). The prepared plan, the predictor and eager calls run the same kernels on
-the same arrays, so nothing may differ. ROUNDED: another implementation of the same function (a kernel library, a
-rewrite that keeps sums in order). REORDERED: sums in another order (a pass that declares `reorders_sums`, gradients
+SAME: equal bits (NaN equals NaN, 0 equals -0). The prepared plan and eager calls run the same kernels on the same
+arrays, so nothing may differ. FLUSHED: so does the predictor, for which denormal numbers are 0. ROUNDED: another
+implementation of the same function (a kernel library, a rewrite that keeps sums in order). REORDERED: sums in another order (a pass that declares `reorders_sums`, gradients
 that are added up in another order). INTEGERS: what a program rounds to integers is multiplied as such, so a number half
 way between two of them may become the other one, and those that are made of it differ by some steps of 1/127. HALVES:
 factors, and what is handed on, are rounded to bfloat16, and what goes into the reference is moved by as much.
@@ -47,6 +47,7 @@ class Tolerance:
 
 
 SAME = Tolerance("same", 0.0)
+FLUSHED = Tolerance("flushed", 1e-30)
 ROUNDED = Tolerance("rounded", 1.0)
 REORDERED = Tolerance("reordered", 10.0)
 INTEGERS = Tolerance("integers", 2000.0)
