@@ -2,10 +2,11 @@
 
 SAME: equal bits (NaN equals NaN, 0 equals -0). The prepared plan and eager calls run the same kernels on the same
 arrays, so nothing may differ. FLUSHED: so does the predictor, for which denormal numbers are 0. ROUNDED: another
-implementation of the same function (a kernel library, a rewrite that keeps sums in order). REORDERED: sums in another order (a pass that declares `reorders_sums`, gradients
-that are added up in another order). INTEGERS: what a program rounds to integers is multiplied as such, so a number half
-way between two of them may become the other one, and those that are made of it differ by some steps of 1/127. HALVES:
-factors, and what is handed on, are rounded to bfloat16, and what goes into the reference is moved by as much.
+implementation of the same function (a kernel library, a rewrite that keeps sums in order). REORDERED: sums in another
+order (a pass that declares `reorders_sums`, gradients that are added up in another order). INTEGERS: what a program
+rounds to integers is multiplied as such, so a number half way between two of them may become the other one, and those
+that are made of it differ by some steps of 1/127. HALVES: factors, and what is handed on, are rounded to bfloat16, and
+what goes into the reference is moved by as much.
 
 An element of a floating output may differ from the reference by rtol, times the largest finite magnitude of the output,
 where rtol is that of the output's dtype below. Where a program makes rounding large (a difference of almost equal
