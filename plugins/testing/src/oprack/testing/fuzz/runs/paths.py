@@ -328,7 +328,7 @@ def _without_denormal_inputs(run: Callable[[Example], Any]) -> Callable[[Example
 
 
 def _has_denormals(value: Any) -> bool:
-    if not isinstance(value, LoDTensor) or value.array.dtype.kind not in "fc":
+    if not isinstance(value, LoDTensor) or not np.issubdtype(value.array.dtype, np.inexact):
         return False
     size = np.abs(value.array)
     return bool(((size > 0) & (size < np.finfo(value.array.dtype).tiny)).any())
