@@ -27,7 +27,7 @@ LIBRARY = FOLDER / "liboprack_dnnl.so.3"
 _OPTIONS = ("-std=c99", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", f"-Wl,-soname,{TARGET.name}")
 # results are those of NumPy: no product and sum become one operation; and nobody reads errno or traps
 _NUMBERS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
-_SECONDS = 600  # of a busy machine; it takes about 30 of a free core
+_SECONDS = 600  # of a busy machine; it takes about 45 of a free core
 _PIECE = 1 << 16
 _WHEEL, _FILE = "onednn-cpu-gomp", "libdnnl.so.3"
 _LICENCES = ("LICENSE", "THIRD-PARTY-PROGRAMS")

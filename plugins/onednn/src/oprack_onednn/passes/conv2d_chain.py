@@ -52,7 +52,8 @@ def _is_wide(op: OpNode) -> bool:
     """Whether an op pays as a chain of its own: a window of seven taps in a row for each channel."""
     window = op.inputs["Filter"][0].shape
     assert window is not None
-    return window[1] == 1 == op.attr("strides", [1, 1])[1] and window[3] == _WIDE and op.attr("groups", 1) == window[0]
+    channels, of_each, _, taps = window
+    return (of_each, taps, op.attr("strides", [1, 1])[1], op.attr("groups", 1)) == (1, _WIDE, 1, channels)
 
 
 def _chain_from(graph: Graph, op: OpNode) -> list[OpNode]:

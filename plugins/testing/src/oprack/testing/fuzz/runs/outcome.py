@@ -40,15 +40,18 @@ class Tolerance:
 
     step: by which part of itself each number is moved that goes into the reference, to see what rounding does to it; 0:
     by ULPS.
+
+    flushes: whether a denormal number may be 0.
     """
 
     name: str
     factor: float
     step: float = 0.0
+    flushes: bool = False
 
 
 SAME = Tolerance("same", 0.0)
-FLUSHED = Tolerance("flushed", 1e-30)
+FLUSHED = Tolerance("flushed", 0.0, flushes=True)
 ROUNDED = Tolerance("rounded", 1.0)
 REORDERED = Tolerance("reordered", 10.0)
 INTEGERS = Tolerance("integers", 2000.0)
@@ -219,7 +222,7 @@ def _compare_floats(
         want, got, moved = want.astype(np.float32), got.astype(np.float32), [m.astype(np.float32) for m in moved]
     if exact is not None and exact.shape != want.shape:
         exact = None
-    tiny = float(np.finfo(want.dtype).tiny) if tolerance.factor else 0.0
+    tiny = float(np.finfo(want.dtype).tiny) if tolerance.factor or tolerance.flushes else 0.0
     with np.errstate(all="ignore"):
         finite = np.isfinite(want)
         # Judged apart from the others: differences with NaN or infinities are no numbers.

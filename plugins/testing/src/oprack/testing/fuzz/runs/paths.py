@@ -206,8 +206,7 @@ class Paths:
         def finite(example: Example) -> Any:
             if len(example.program.global_block().ops) < least:
                 return None
-            given = [*example.params.values(), *(v for values in example.runs for v in values.values())]
-            return run(example) if all(_is_finite(v) for v in given) else None
+            return run(example) if all(map(_is_finite, _given(example))) else None
 
         return finite
 
@@ -317,12 +316,16 @@ _PRECISIONS = (
 )
 
 
+def _given(example: Example) -> list[Any]:
+    """The values of parameters and feeds."""
+    return [*example.params.values(), *(v for values in example.runs for v in values.values())]
+
+
 def _without_denormal_inputs(run: Callable[[Example], Any]) -> Callable[[Example], Any]:
     """Applies to programs that read no denormal number: to predictors these are 0, whose logarithm is another."""
 
     def normal(example: Example) -> Any:
-        given = [*example.params.values(), *(v for values in example.runs for v in values.values())]
-        return None if any(map(_has_denormals, given)) else run(example)
+        return None if any(map(_has_denormals, _given(example))) else run(example)
 
     return normal
 
