@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from oprack.errors import OprackError
 from oprack.kernel import KernelSpecialization, kernel
+from oprack.kernel.specialization import JoinedSteps, StretchStep
 from oprack.op import Input, OpDef, Output
 from oprack.packs.manager import PackManager
 from oprack.program import Program
@@ -217,3 +218,85 @@ def test_memory_that_nothing_reads_is_free_while_the_rest_is_prepared(
     for x in (X, ROWS):
         run(exe, program, x)
     assert alive == [[False, False, True]]
+
+
+class Maker:
+    """Joins ops to one function that computes nothing, of which only the first call for shapes matters."""
+
+    def join(self, steps: Sequence[StretchStep], entering: int, leaving: Sequence[int]) -> JoinedSteps:
+        def joined(*values: Any) -> None:
+            LOG.events.append(("joined", str(len(steps)), values[0].shape))
+
+        joined.begin = lambda *values: Begun(values[0].shape)  # type: ignore[attr-defined]
+        return joined
+
+
+class Begun:
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        LOG.events.append(("begin", "", shape))
+
+    def advance(self) -> None:
+        LOG.events.append(("advance", "", self.shape))
+
+    def __call__(self, *values: Any) -> None:
+        LOG.events.append(("finish", "", self.shape))
+
+    def close(self) -> None:
+        LOG.events.append(("close", "", self.shape))
+
+
+def joinable(call: KernelSpecialization) -> Callable[..., Any]:
+    function: Any = prepared(lambda x: 2 * x, "twice")
+    function.stretches = MAKER
+    return function  # type: ignore[no-any-return]
+
+
+MAKER = Maker()
+
+
+class Twice(OpDef, type="twice"):
+    """Out = 2 X."""
+
+    X = Input("[n, d].")
+    Out = Output("[n, d].")
+
+    def infer_shape(ctx: Any) -> None:
+        ctx.set_dim("Out", ctx.dim("X"))
+
+
+@kernel("twice", library="fast", specialize=joinable)
+def twice(X: Any) -> Any:
+    return 2 * X
+
+
+def fail(error: type[BaseException]) -> Callable[..., Any]:
+    def raises(*arrays: Any) -> Any:
+        raise error("as the test wants it")
+
+    return raises
+
+
+@pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt])
+def test_a_stretch_hears_of_each_op_that_is_prepared(
+    rack: PackManager, build: Build, log: Log, error: type[BaseException] | None
+) -> None:
+    rack.register_op(Twice)
+    rack.register_kernel(twice)
+    ops = [("twice", {"X": a}, {"Out": b}) for a, b in ("xa", "ab", "by")]
+    program, exe = build({"x": X}, ops), Executor()
+    for _ in range(2):
+        exe.run(program, {"x": X}, ["y"], Scope())
+    assert not log.of("begin"), "the shapes are known"
+    log.events.clear()
+    if error is not None:
+        log.gives["twice"] = lambda x: fail(error)() if len(log.of("prepare")) == 2 else np.empty_like(x)
+    if error is KeyboardInterrupt:
+        with pytest.raises(KeyboardInterrupt):
+            exe.run(program, {"x": ROWS}, ["y"], Scope())
+    else:
+        (y,) = exe.run(program, {"x": ROWS}, ["y"], Scope())
+        np.testing.assert_array_equal(y, 8 * ROWS)
+    kinds = [kind for kind, *_ in log.events if kind in ("begin", "prepare", "advance", "close", "finish", "joined")]
+    whole = ["begin", *["prepare", "advance"] * 3, "finish"]
+    assert kinds == (whole if error is None else ["begin", "prepare", "advance", "prepare", "close"])

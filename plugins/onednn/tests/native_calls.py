@@ -289,7 +289,7 @@ def recorded(op_type):
 @contextmanager
 def native_runs():
     """A list that gets an element for each chain that runs, and for each call of a small function beside the runner."""
-    runs, run, checked = [], BoundChain._run, BoundChain.addresses
+    runs, run, checked = [], BoundChain.run_addresses, BoundChain.addresses
     small = {name: getattr(RUNNER, name) for name in LOOPS}
 
     def counted(self, *addresses):
@@ -304,13 +304,13 @@ def native_runs():
         runs.append(len(arguments))
         return function(*arguments)
 
-    BoundChain._run, BoundChain.addresses = counted, checked_counted
+    BoundChain.run_addresses, BoundChain.addresses = counted, checked_counted
     for name, function in small.items():
         setattr(RUNNER, name, function and partial(small_counted, function))
     try:
         yield runs
     finally:
-        BoundChain._run, BoundChain.addresses = run, checked
+        BoundChain.run_addresses, BoundChain.addresses = run, checked
         for name, function in small.items():
             setattr(RUNNER, name, function)
 

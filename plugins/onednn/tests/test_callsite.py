@@ -11,11 +11,12 @@ import pytest
 from numpy_kernels import on_numpy
 from oprack.kernel.specialization import KernelSpecialization
 from oprack_nn.kernels.with_post_ops import convolution as by_steps
+from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.memory import is_channels_last
 from oprack_onednn.chain.primitive_chain import BoundChain
 from oprack_onednn.chain.thread import THREAD, PerThread
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.kernels import conv2d, pointwise_conv2d, pool2d, squeeze_excite
+from oprack_onednn.kernels import conv2d, conv2d_chain, pointwise_conv2d, pool2d, squeeze_excite
 from oprack_onednn.stretch import callsite
 
 CLOSE = dict(rtol=2e-5, atol=2e-5)
@@ -171,7 +172,7 @@ def test_a_library_that_stops_to_serve(monkeypatch):
     monkeypatch.setattr(LIBRARY, "ready", False)
     monkeypatch.setattr(LIBRARY, "problem", "as a test wants it")
     monkeypatch.setattr(LIBRARY, "threads_revision", LIBRARY.threads_revision + 1)
-    monkeypatch.setattr(BoundChain, "_run", lambda *a: pytest.fail("oneDNN ran"))
+    monkeypatch.setattr(BoundChain, "run_addresses", lambda *a: pytest.fail("oneDNN ran"))
     assert site(x, w) is NotImplemented
 
 
@@ -236,3 +237,70 @@ def test_a_bound_chain_outlives_the_chains_of_its_thread():
     others = [np.full(48, np.nan, np.float32) for _ in range(200)]
     np.testing.assert_allclose(site(x, *arrays), want, **CLOSE)
     assert len(others) == 200
+
+
+def last(*shape, seed=0):
+    """Images in channels-last memory."""
+    n, c, h, w = shape
+    return normal(n, h, w, c, seed=seed).transpose(0, 3, 1, 2)
+
+
+def chain_of(*layers, residual=False):
+    """(the call, filters and biases) of convolutions (outputs, inputs, window, stride, groups) in a row."""
+    attrs = {"strides": [s for _, _, _, s, _ in layers for _ in range(2)], "groups": [g for *_, g in layers]}
+    attrs |= {"paddings": [k // 2 for _, _, k, _, _ in layers for _ in range(4)], "biased": [True] * len(layers)}
+    added = ["residual"] if residual else []
+    attrs |= {"post_ops": ["relu"] * len(layers) + added, "post_op_counts": [1] * (len(layers) - 1) + [1 + len(added)]}
+    given = ("Input", "Filter", "Bias", *(("Residual",) if residual else ()))
+    filters = [constant(k, c // g, w, w) for k, c, w, _, g in layers]
+    return call_of("onednn_conv2d_chain", given, **attrs), filters, [constant(k) for k, *_ in layers]
+
+
+def chain_sites(residual):
+    call, *parameters = chain_of((48, 24, 1, 1, 1), (48, 48, 5, 2, 48), (96, 48, 1, 1, 1), residual=residual)
+    return lambda: conv2d_chain._specialize(call), parameters
+
+
+def pixel_sites(residual):
+    given = ("Input", "Filter", "Bias", "InputScale", *(("Residual",) if residual else ()))
+    call = call_of("onednn_pointwise_conv2d", given, post_ops=["relu", *(["residual"] if residual else [])])
+    return lambda: pointwise_conv2d._specialize(call), [constant(96, 24, 1, 1), constant(96)]
+
+
+def squeeze_sites(residual):
+    call = call_of("onednn_squeeze_excite", ("X", "Reduce", "Expand"), reduce_post_ops=["relu"], expand_post_ops=[])
+    parameters = [constant(8, 24, 1, 1), None, constant(24, 8, 1, 1)]
+    return lambda: squeeze_excite._specialize(call), parameters
+
+
+SITES = [(chain_sites, False), (chain_sites, True), (pixel_sites, False), (pixel_sites, True), (squeeze_sites, False)]
+
+
+@pytest.mark.parametrize("sites, residual", SITES)
+def test_other_sizes_need_no_chain_and_have_the_same_numbers(monkeypatch, any_size, sites, residual):
+    if RUNNER.library is None or not RUNNER.library.oprack_convolution_serves():
+        pytest.skip("steps in C for any size need the compiled library, and a CPU with AVX-512")
+    make, parameters = sites(residual)
+    built, build = [], callsite._Entry.__init__
+    monkeypatch.setattr(callsite._Entry, "__init__", lambda self, *a: built.append(a) or build(self, *a))
+    site, counts = make(), []
+    # fewer pixels than products of halves need, and more; several images; a size that comes back
+    sizes = [(1, 24, 20, 20), (1, 24, 11, 30), (3, 24, 16, 9), (1, 24, 5, 7), (1, 24, 3, 6), (1, 24, 64, 50)]
+    for seed, shape in enumerate([*sizes, sizes[1]]):
+        x, more = last(*shape, seed=seed), []
+        if sites is pixel_sites:
+            more = [normal(*shape[:2], 1, 1)]
+        y = site(x, *parameters, *more) if not residual else None
+        if residual:
+            outputs, stride = 96, 2 if sites is chain_sites else 1
+            size = [-(-n // stride) for n in shape[2:]]
+            more = [*more, *([None] if sites is pixel_sites else []), last(shape[0], outputs, *size, seed=seed)]
+            y = site(x, *parameters, *more)
+        counts.append(len(built))
+        np.testing.assert_array_equal(y, make()(x, *parameters, *more))
+        built[counts[-1] :] = []
+    assert counts[2] == counts[1] == counts[0] and counts[-1] <= 3, counts
+    x = normal(2, 24, 12, 12)  # rows of one channel: another chain
+    if not residual:
+        more = [normal(2, 24, 1, 1)] if sites is pixel_sites else []
+        np.testing.assert_array_equal(site(x, *parameters, *more), make()(x, *parameters, *more))

@@ -81,7 +81,24 @@ class StretchStep:
 
 JoinedSteps: TypeAlias = Callable[..., "Sequence[Any] | None"]
 """Takes the arrays that enter and returns those that leave, in the order of their numbers, or None when the steps have
-to run one by one. In neither case it writes to an array that entered."""
+to run one by one. In neither case it writes to an array that entered.
+
+It may have an attribute `begin`, called with the arrays that enter before the first step is prepared for shapes that
+are new. It returns a BegunSteps, or None."""
+
+
+class BegunSteps(Protocol):
+    """Steps that may run while those behind them are prepared. In the end it is called in the place of the joined
+    function, with the same arrays, or closed."""
+
+    def advance(self) -> None:
+        """Take note that the next step is prepared, or another op behind the last one."""
+
+    def __call__(self, *arrays: Any) -> Sequence[Any] | None:
+        """What the joined function returns."""
+
+    def close(self) -> Any:
+        """Return when none of the steps runs any more."""
 
 
 class StretchMaker(Protocol):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from oprack.runtime.run_context import RunContext
 
 _number = count()
-_LOCALS = ("run", "result", "segment", "met", "ready", "key", "joined", "made")
+_LOCALS = ("run", "result", "segment", "met", "ready", "begun", "key", "joined", "made")
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class SegmentGenerator:
         # only now is it known which array has which LoD, and where each is read last
         candidates = [s.joinable for s in statements]
         self._stretches = find_stretches(steps, candidates)
-        self._preparations = find_preparations(steps, candidates)
+        self._preparations = find_preparations(steps, candidates, self._stretches)
         values = [v for _, local in returned for v in (local.name, local.lod) if v]
         seen = Counter(local.buffer for _, local in (*inputs, *returned))
         # Views that leave together: later writers in place have to know.
@@ -169,12 +169,13 @@ class SegmentGenerator:
             if every_rule and i in self._preparations:
                 row = self._preparations[i]
                 taken = ", ".join(["run", *(x.name for x in row.entering)])
-                body.append(f"    ready = {self._named(f'prepare{i}', row)}({taken})")
+                body.append(f"    ready, begun = {self._named(f'prepare{i}', row)}({taken})")
                 ahead = row.end
             stretch = self._stretches.get(i)
             if stretch is not None and (not every_rule or stretch.end <= ahead):
                 known = f"ready >= {stretch.end} and " if every_rule else "met is not None and " if asking else ""
-                for text in self._joined(stretch, statements, known):
+                begins = every_rule and i in self._preparations
+                for text in self._joined(stretch, statements, known, begins):
                     body.append("    " + text)
                     lines[len(body) + 1] = i
                 end, indent = stretch.end, "        "
@@ -190,10 +191,11 @@ class SegmentGenerator:
         parameters = [p for _, local in self._binder.inputs for p in (local.name, local.lod, local.flag) if p]
         return Source("\n".join([f"def segment({', '.join(['run', *parameters])}):", *body, ""]), lines)
 
-    def _joined(self, stretch: Stretch, statements: Sequence[_Statements], known: str) -> list[str]:
+    def _joined(self, stretch: Stretch, statements: Sequence[_Statements], known: str, begins: bool) -> list[str]:
         """The statements of a stretch, but for those of its ops one by one, which follow indented.
 
         known: the condition that all shapes were met, or that all of its ops were prepared for new ones.
+        begins: whether it may have begun to run then.
         """
         ops = statements[stretch.begin : stretch.end]
         made = {x.name for s in ops if s.joinable for x in s.joinable.results if x is not None}
@@ -201,7 +203,8 @@ class SegmentGenerator:
         inner = made - kept
         dead = [name for s in ops for name in s.dead if name not in inner]
         shape_only = [name for s in ops for name in s.shape_only if name not in (*inner, *dead)]
-        call = stretch.call(self._named(f"stretch{stretch.begin}", stretch.function))
+        name = self._named(f"stretch{stretch.begin}", stretch.function)
+        call = stretch.call(f"(begun or {name})" if begins else name)
         results = "".join(f"{x.name}, " for x in stretch.leaving).rstrip()
         return [
             f"if {known}(joined := {call}) is not None:  # {len(ops)} ops in one call, or else one by one",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,11 @@ from oprack.python.implementation import without_collecting
 from oprack.python.interruption import let_interruptions_pass
 from oprack.runtime.kernel_call import is_promised
 from oprack.runtime.plan.binding import BoundOp, Local, present
-from oprack.tensor import LoDTensor
 
 if TYPE_CHECKING:
+    from oprack.kernel.specialization import BegunSteps
     from oprack.runtime.plan.record import Promised
-    from oprack.runtime.plan.stretches import Joinable
+    from oprack.runtime.plan.stretches import Joinable, Stretch
     from oprack.runtime.run_context import RunContext
 
 
@@ -39,8 +39,8 @@ class _Op:
         promised: Promised = {}
         if check.needed:
             # native code trusts shapes, so the rule is asked before it is called
-            values = [None if x is None else arrays[id(x)] for xs in step.ins.values() for x in xs]
-            promised = check.ask_ahead(run, *[None if x is None else LoDTensor(x, check=False) for x in values])
+            asked = [None if x is None else arrays[id(x)] for xs in step.ins.values() for x in xs]
+            promised = check.ask_ahead(run, *asked)
         made = self.prepare(*given)
         if made is None:
             return False
@@ -67,36 +67,59 @@ class Preparation:
         entering: The local variables that it takes.
     """
 
-    def __init__(self, begin: int, steps: Sequence[BoundOp], candidates: Sequence[Joinable]) -> None:
+    def __init__(
+        self, begin: int, steps: Sequence[BoundOp], candidates: Sequence[Joinable], stretch: Stretch | None
+    ) -> None:
         self.begin, self.end = begin, begin + len(steps)
+        whole = stretch is not None and stretch.end <= self.end and hasattr(stretch.function, "begin")
+        self._stretch = stretch if whole else None
         made = {id(x) for c in candidates for x in c.results if x is not None}
         read = (x for s in steps for x in present(s.ins) if id(x) not in made)
         self.entering = list({id(x): x for x in read}.values())
         self._ops = [_op(i, step, c) for i, (step, c) in enumerate(zip(steps, candidates, strict=True), begin)]
         self._entering = [id(x) for x in self.entering]
 
-    def __call__(self, run: RunContext, *arrays: Any) -> int:
-        """Prepare the row; returns the number of the first op that could not be, or behind the row."""
+    def __call__(self, run: RunContext, *arrays: Any) -> tuple[int, BegunSteps | None]:
+        """Prepare the row.
+
+        Returns:
+            The number of the first op that could not be prepared, or behind the row; and the stretch that begins with
+            the row, where it has begun and all of its ops are prepared.
+        """
         known = dict(zip(self._entering, arrays, strict=True))
-        # What is wrong with an op is said when its turn comes.
+        stretch, begun, ready = self._stretch, None, 0
         try:
-            return without_collecting(self._prepare, run, known)
+            if stretch is not None:
+                begun = stretch.function.begin(*[known[id(x)] for x in stretch.entering])  # type: ignore[attr-defined]
+            ready = without_collecting(self._prepare, run, known, begun)
         except Exception:
-            let_interruptions_pass()
-            return 0
+            let_interruptions_pass()  # what is wrong with an op is said when its turn comes
+        finally:
+            if begun is not None and stretch is not None and ready < stretch.end:
+                begun.close()
+                begun = None
+        return ready, begun
 
-    def _prepare(self, run: RunContext, known: dict[int, Any]) -> int:
-        return self.begin + next((i for i, op in enumerate(self._ops) if not op(run, known)), len(self._ops))
+    def _prepare(self, run: RunContext, known: dict[int, Any], begun: BegunSteps | None) -> int:
+        for i, op in enumerate(self._ops, self.begin):
+            if not op(run, known):
+                return i
+            if begun is not None:
+                begun.advance()
+        return self.end
 
 
-def find_preparations(steps: Sequence[BoundOp], candidates: Sequence[Joinable | None]) -> dict[int, Preparation]:
+def find_preparations(
+    steps: Sequence[BoundOp], candidates: Sequence[Joinable | None], stretches: Mapping[int, Stretch]
+) -> dict[int, Preparation]:
     """The rows of a segment, by the number of their first op."""
     found = {}
     for prepared, group in groupby(range(len(steps)), lambda i: _is_prepared(steps[i], candidates[i])):
         numbers = list(group)
         row = slice(numbers[0], numbers[-1] + 1)
         if prepared and sum(hasattr(c.function, "prepare") for c in candidates[row] if c is not None) > 1:
-            found[numbers[0]] = Preparation(numbers[0], steps[row], [c for c in candidates[row] if c is not None])
+            chosen = [c for c in candidates[row] if c is not None]
+            found[numbers[0]] = Preparation(numbers[0], steps[row], chosen, stretches.get(numbers[0]))
     return found
 
 

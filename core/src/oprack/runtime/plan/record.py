@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SHAPES = 4096
 """Combinations of shapes that are remembered; they come with the data."""
-_AHEAD = 8  # answers to what was asked before its turn
+_AHEAD = 32  # answers to what was asked before its turn
 Signature = tuple[Any, ...] | None
 Promised = Mapping[tuple[str, int], Sequence[int]]
 Answer = tuple[Promised, Any]
@@ -194,9 +194,12 @@ class ShapeCheck:
             known, shapes = self._ask(run, values)
         return known, shapes
 
-    def ask_ahead(self, run: RunContext, *values: Any) -> Promised:
-        """Ask the rule before the op's turn comes, which then takes this answer."""
-        dims, shapes = self._ask(run, values)
+    def ask_ahead(self, run: RunContext, *arrays: Any) -> Promised:
+        """Ask the rule about arrays without LoD before the op's turn comes, which then takes this answer."""
+        known: Promised | None = self._ahead[_shapes_present(arrays)] if run.limits.memory is None else None
+        if known is not None:  # in a stretch its turn did not come
+            return known
+        dims, shapes = self._ask(run, [None if x is None else LoDTensor(x, check=False) for x in arrays])
         if shapes is not None:
             self._ahead[shapes] = dims
         return dims

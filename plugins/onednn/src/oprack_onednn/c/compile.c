@@ -155,6 +155,16 @@ EXPORTED void *oprack_compile_collect(struct job *job)
     return primitive;
 }
 
+/* Whether a job has ended, so that collecting it takes no time. */
+EXPORTED int oprack_compile_done(const struct job *job)
+{
+    enum state state;
+    pthread_mutex_lock(&lock);
+    state = job->state;
+    pthread_mutex_unlock(&lock);
+    return state == DONE;
+}
+
 /* Nothing more is compiled; returns when nothing is under way. To be called before the process ends, and oneDNN with it. */
 EXPORTED void oprack_compile_end(void)
 {
@@ -189,6 +199,12 @@ EXPORTED void *oprack_compile_collect(void *job)
 {
     (void)job;
     return NULL;
+}
+
+EXPORTED int oprack_compile_done(const void *job)
+{
+    (void)job;
+    return 1;
 }
 
 EXPORTED void oprack_compile_end(void) {}

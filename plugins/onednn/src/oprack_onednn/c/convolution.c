@@ -3,7 +3,8 @@
    window that reaches over the edges reads a copy of its rows with zeros around them; one of channels, which takes hardly
    longer than the copy of a large image, reads zeros at the edges instead.
 
-   A second layer, of single pixels, may follow the first: what lies between the two then stays in the caches as well.
+   A second layer, of single pixels, may follow the first: what lies between the two then stays in the caches as well. Layers
+   in a row go by such steps, for some rows or images at a time (chain.c).
 
    Numbers are the same for any number of threads: blocks of rows, on whose height products of halves depend, depend on how
    many rows there are alone, but for those that several threads need to share a small image. */
@@ -192,39 +193,18 @@ static WIDEST void share(void *data)
     }
 }
 
-EXPORTED int oprack_convolution_serves(void) { return HAS_WIDEST; }
-
-/* Floats of scratch memory that all threads need. */
-EXPORTED int64_t oprack_convolution_room(const void *settings)
+int64_t convolution_room(const struct convolution *s)
 {
-    const struct convolution *s = settings;
     struct plan plan;
     make_plan(s, &plan);
     return plan.room * s->places;
 }
 
-EXPORTED int oprack_convolution(const void *settings, void *const *memory, int64_t threads)
+void convolution_run(const struct convolution *s, void *const *memory, int64_t threads)
 {
-    struct job job = {.settings = settings, .memory = memory};
-    make_plan(settings, &job.plan);
-    pool_run(share, &job, smaller(threads, job.settings->places));
-    return 0;
-}
-
-#else
-
-EXPORTED int oprack_convolution_serves(void) { return 0; }
-
-EXPORTED int oprack_convolution(const void *settings, void *const *memory, int64_t threads)
-{
-    (void)settings, (void)memory, (void)threads;
-    return 1;
-}
-
-EXPORTED int64_t oprack_convolution_room(const void *settings)
-{
-    (void)settings;
-    return 0;
+    struct job job = {.settings = s, .memory = memory};
+    make_plan(s, &job.plan);
+    pool_run(share, &job, smaller(threads, s->places));
 }
 
 #endif

@@ -22,8 +22,7 @@ typedef __m512 vec;
 /* The first `count` numbers of a vector. */
 INLINE __mmask16 lanes(int64_t count) { return count < LANES ? (__mmask16)((1 << count) - 1) : (__mmask16)0xffff; }
 
-/* The fields are those of kernels/_convolution.py, in its order. added_at: after how many functions the residual is
-   added, or -1. */
+/* added_at: after how many functions the residual is added, or -1. */
 struct layer {
     int64_t outputs, biased, halved, added_at, count;
     struct function functions[FUNCTIONS];
@@ -99,6 +98,12 @@ INLINE WIDEST void apply_in_registers(const struct function *f, vec *x, const in
             x[i] = a * x[i] + b;
     }
 }
+
+/* One or two layers, of which the second is one of single pixels: floats of scratch memory that all threads need, and the
+   run. memory: images; weights of each layer; the scale; biases that are there; what is added to the last layer's
+   results; scratch memory; results. */
+int64_t convolution_room(const struct convolution *settings);
+void convolution_run(const struct convolution *settings, void *const *memory, int64_t threads);
 
 /* What of a layer is left to do to results whose first function was applied in registers where it could be. */
 void layer_follow(const struct layer *layer, const float *added, int64_t added_row, float *out, int64_t out_row,

@@ -47,6 +47,7 @@
 #define SAVED_MOST 10000000
 #define REST_LEAST 2000000
 #define REST_MOST 64000000
+#define UNTIL_TOLD (INT64_MAX / 2)
 #define QUIET 256 /* regions without a delay after which a rest is short again */
 
 struct share {
@@ -275,6 +276,15 @@ void pool_running(int running)
 {
     if (own)
         __atomic_store_n(&own->running, running, __ATOMIC_RELAXED);
+}
+
+struct team *pool_team(void) { return grown(1); }
+
+void pool_rest(struct team *team, int rests)
+{
+    __atomic_store_n(&team->rest_until, rests ? UNTIL_TOLD : 0, __ATOMIC_SEQ_CST);
+    if (!rests)
+        ring(team);
 }
 
 /* Starts a region; the caller then does share 0 itself, and calls pool_end. */

@@ -24,6 +24,11 @@ void pool_run(share_function function, void *data, int64_t count);
 /* Whether the calling thread is in a run of many regions: its workers then spin for longer before they sleep. */
 void pool_running(int running);
 
+/* The calling thread's team; NULL where there is no memory. Another thread may let its workers rest, so that the thread that
+   starts regions does all shares, until it has them help again, in the region under way as well. */
+struct team *pool_team(void);
+void pool_rest(struct team *team, int rests);
+
 /* Of the region that the calling thread works in, 1 and 0 outside: how many shares, and the number of its share. */
 unsigned pool_count(void);
 unsigned pool_number(void);

@@ -7,11 +7,12 @@
 #include "exit.h"
 #include "native.h"
 #include "pool.h"
+#include "runner.h"
 #include "spread.h"
 
 #include <stdint.h>
 
-#define ABI 26
+#define ABI 27
 #define NOT_ORDINARY (-1)
 
 typedef int (*set_handle_function)(void *memory, void *handle);
@@ -38,27 +39,27 @@ struct place {
 
 /* A function of this library in the place of a primitive, which has the address of its struct, and one more to tell it
    from a primitive. */
-typedef int (*get_handle_function)(const void *memory, void **handle);
 struct native {
     int (*run)(const void *settings, void *const *memory, int64_t threads);
-    get_handle_function get_handle;
     const void *settings;
 };
 
-/* As oneDNN takes them. */
-struct argument {
-    int number;
-    const void *memory;
+/* Where memory of such a function lies: `offset` bytes behind an operand, in scratch memory, or an address that stays. */
+struct source {
+    int64_t operand;
+    int64_t offset;
 };
 
-#define MOST_ARGUMENTS 9
+#define IN_ARENA (-1)
+#define STAYS (-2)
+#define MOST_SOURCES 64
 
 /* A primitive with its arguments. Without a primitive, a copy from scratch memory into operand `operand`, with the
    struct spread for arguments; or, without both, a look at `count` floats of that operand, which end the run when one of
    them is NaN or infinite. */
 struct step {
     const void *primitive;
-    const void *arguments;
+    const void *arguments; /* as oneDNN takes them, or sources */
     int64_t count;
     int64_t operand;
 };
@@ -143,14 +144,18 @@ static int ordinary(const uint32_t *bits, int64_t count, int64_t threads)
 }
 
 /* Returns a status as oneDNN's. */
-EXPORTED int oprack_native_execute(const char *tagged, int64_t count, const struct argument *arguments, int64_t threads)
+static int run_native(const struct thread *thread, const struct step *step, char *const *values, const int64_t *slots)
 {
-    const struct native *native = (const void *)(tagged - 1);
-    void *memory[MOST_ARGUMENTS];
-    int status = count > MOST_ARGUMENTS;
-    for (int64_t i = 0; !status && i < count; i++)
-        status = native->get_handle(arguments[i].memory, memory + i);
-    return status ? status : native->run(native->settings, memory, threads);
+    const struct native *native = (const void *)((const char *)step->primitive - 1);
+    const struct source *sources = step->arguments;
+    void *memory[MOST_SOURCES];
+    for (int64_t i = 0; i < step->count; i++) {
+        const int64_t operand = sources[i].operand;
+        memory[i] = operand == STAYS      ? (char *)(uintptr_t)sources[i].offset
+                    : operand == IN_ARENA ? thread->arena + sources[i].offset
+                                          : values[slots[operand]] + sources[i].offset;
+    }
+    return native->run(native->settings, memory, thread->threads);
 }
 
 static int run_chain(struct thread *thread, struct chain *chain, char *const *values, const int64_t *slots)
@@ -177,7 +182,7 @@ static int run_chain(struct thread *thread, struct chain *chain, char *const *va
         const struct step *step = chain->steps + i;
         if (step->primitive) {
             status = (uintptr_t)step->primitive & 1
-                         ? oprack_native_execute(step->primitive, step->count, step->arguments, thread->threads)
+                         ? run_native(thread, step, values, slots)
                          : thread->execute(step->primitive, thread->stream, (int)step->count, step->arguments);
             if (status)
                 return status;
@@ -239,7 +244,6 @@ static int64_t run(struct stretch *stretch)
     return 0;
 }
 
-/* Returns 0, NOT_ORDINARY, or oneDNN's status of the primitive that failed. */
 EXPORTED int64_t oprack_runner_run(struct stretch *stretch)
 {
     int64_t status;

@@ -18,7 +18,7 @@ from oprack.python.interruption import let_interruptions_pass
 
 from oprack_onednn.c.build import TARGET
 
-_ABI = 26
+_ABI = 27
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -170,19 +170,22 @@ LOOPS: dict[str, tuple[tuple[Any, ...], Any]] = {
 _STEP = (c_void_p, c_void_p, c_int64), c_int
 _FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = LOOPS | {
     "runner_run": ((c_void_p,), c_int64),
-    "native_execute": ((c_void_p, c_int64, c_void_p, c_int64), c_int),
     "memories_create": ((*(c_void_p,) * 6, c_int64), c_int64),
     "memories_destroy": ((c_void_p, c_void_p, c_int64), None),
     "spread": ((*(c_void_p,) * 3, c_int64), None),
     "compile_install": ((c_void_p, c_void_p), None),
     "compile_ahead": ((c_void_p, c_int64, c_int64), c_void_p),
     "compile_collect": ((c_void_p,), c_void_p),
+    "compile_done": ((c_void_p,), c_int),
     "compile_end": ((), None),
+    "background_start": ((c_void_p,), c_int),
+    "background_busy": ((), c_int),
+    "background_wait": ((), c_int64),
     "exit_install": ((c_void_p,), None),
     "exit_lost": ((), c_int),
     **dict.fromkeys(("exit_begin", "exit_enter", "exit_leave"), ((), None)),
     **dict.fromkeys(("winograd_serves", "convolution_serves"), ((), c_int)),
-    "convolution_room": ((c_void_p,), c_int64),
+    "convolution_room": ((c_void_p, c_void_p), c_int64),
     "filter_pack": ((c_void_p,), None),
     **dict.fromkeys(("winograd_forth", "winograd_back", "upsampled", "squeeze", "lstm_step", "take"), _STEP),
     "convolution": _STEP,
@@ -199,7 +202,6 @@ class Runner:
     Attributes:
         run: Runs the NativeStretch whose pointer it gets; returns 0, NOT_ORDINARY, or the status of the primitive that
             failed. None where the runner does not serve.
-        native: Runs a NativeStep: its pointer, number of arguments, their address, threads; returns oneDNN's status.
         lost: Whether this process was forked while another thread was in a native call, so that nobody gives back what
             it had locked. None where the runner does not serve.
         sgd_rows: Does what the struct says whose address it gets (`kernels.table_grad`); returns 0, or 1 when there is
@@ -226,7 +228,6 @@ class Runner:
     def __init__(self) -> None:
         self.library: CDLL | None = None
         self.run: Callable[[int], int] | None = None
-        self.native: Callable[..., int] = lambda *_: 1
         self.lost: Callable[[], int] | None = None
         self.update: Callable[[int, int], None] | None = None
         self.add_rows: Callable[[int, int], None] | None = None
@@ -265,7 +266,7 @@ class Runner:
                 for name, (arguments, result) in _FUNCTIONS.items():
                     function = getattr(lib, f"oprack_{name}")
                     function.argtypes, function.restype = arguments, result
-                self.library, self.native = lib, lib.oprack_native_execute
+                self.library = lib
                 for attribute, name in _SERVED.items():
                     setattr(self, attribute, getattr(lib, f"oprack_{name}"))
             except (OSError, AttributeError) as error:

@@ -105,7 +105,7 @@ static WIDE void sums_wide(void *job) { share_sums(job); }
 static WIDE void products_wide(void *job) { share_products(job); }
 
 /* memory: images, in channels-last memory; weights and bias of the first product, and of the second one, of which a
-   bias may be absent; scratch memory for the sums of all blocks and the first product; results. */
+   bias may be absent; results; scratch memory for the sums of all blocks and the first product. */
 EXPORTED int oprack_squeeze(const void *settings, void *const *memory, int64_t threads)
 {
     const struct squeeze *s = settings;
@@ -115,8 +115,8 @@ EXPORTED int oprack_squeeze(const void *settings, void *const *memory, int64_t t
     job.reduce_bias = s->biased[0] ? *memory++ : NULL;
     job.expand = *memory++;
     job.expand_bias = s->biased[1] ? *memory++ : NULL;
-    job.sums = *memory++;
-    job.results = *memory;
+    job.results = *memory++;
+    job.sums = *memory;
     threads = numbers < SHARED ? 1 : threads;
     pool_run(HAS_WIDE ? sums_wide : sums_narrow, &job, threads);
     pool_run(HAS_WIDE ? products_wide : products_narrow, &job, threads < s->images ? threads : s->images);

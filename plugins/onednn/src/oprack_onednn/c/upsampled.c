@@ -181,12 +181,12 @@ static void work_narrow(void *job) { work(job); }
 
 static WIDE void work_wide(void *job) { work(job); }
 
-/* memory: the map and the weights; the bias, where there is one; scratch memory, for each thread (group + 1) rows of
-   products; the results. Images are in channels-last memory. */
+/* memory: the map and the weights; the bias, where there is one; the results; scratch memory, for each thread (group + 1)
+   rows of products. Images are in channels-last memory. */
 EXPORTED int oprack_upsampled(const void *settings, void *const *memory, int64_t threads)
 {
     const struct upsampled *u = settings;
-    struct job job = {u, memory[0], memory[1], u->biased ? memory[2] : NULL, memory[2 + u->biased], memory[3 + u->biased]};
+    struct job job = {u, memory[0], memory[1], u->biased ? memory[2] : NULL, memory[3 + u->biased], memory[2 + u->biased]};
     const int64_t multiplications = u->images * u->height * u->width * u->products * u->channels;
     pool_run(HAS_WIDE ? work_wide : work_narrow, &job, multiplications < SHARED ? 1 : threads);
     return 0;

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from ctypes import CDLL, Structure, addressof, c_float, c_int64, c_void_p, cast
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from oprack_onednn.c.runner import RUNNER, array_type
 from oprack_onednn.dnnl import _c
-from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.dnnl.operands import OperandError
 
@@ -20,42 +19,52 @@ from oprack_onednn.dnnl.operands import OperandError
 class _Native(Structure):
     """The struct of runner.c, field by field."""
 
-    _fields_ = (("run", c_void_p), ("get_handle", c_void_p), ("settings", c_void_p))
+    _fields_ = (("run", c_void_p), ("settings", c_void_p))
 
 
-class _NoMemory:
-    nbytes = 0
+MOST_SOURCES = 64
+"""How many pieces of memory a function takes at most, as runner.c has it."""
+IN_ARENA, STAYS = -1, -2
+"""In the place of an operand's number: memory that lies in scratch memory, or at an address that stays."""
+
+
+class _Room(NamedTuple):
+    nbytes: int
 
 
 class NativeStep:
     """A function of the compiled library that chains take in place of a primitive and of its descriptor.
 
-    Its arguments are memory, in the order in which the function takes it. It needs `RUNNER.library`.
+    Its arguments are memory, MOST_SOURCES at most, in the order in which the function takes it. It needs
+    `RUNNER.library`.
 
     Args:
         function: Name of the exported function.
         settings: Numbers that it gets in each run, the fields of its struct.
+        room: As below.
 
     Attributes:
         settings: The address of the settings.
         pointer: The address of its struct plus 1: an odd pointer tells the runner that this is no primitive.
+        products: How many products it adds up; 0 where its memory says so, as a primitive's does.
+        room: Bytes of scratch memory that it wants for itself, the last of its arguments.
     """
 
     checked_arguments: tuple[tuple[int, ...], tuple[MemoryDesc, ...]] = ((), ())
     seconds = 0.0
+    is_ready = True
 
-    def __init__(self, function: str, settings: Sequence[int]) -> None:
-        self.impl = f"oprack:{function}"
+    def __init__(self, function: str, settings: Sequence[int], room: int = 0) -> None:
+        self.impl, self.products, self.room = f"oprack:{function}", 0, room
         self._settings = array_type(c_int64, len(settings))(*settings)
         self.settings = addressof(self._settings)
-        functions = _address(RUNNER.library, function), _address(LIBRARY.lib, "dnnl_memory_get_data_handle")
-        self._struct = _Native(*functions, self.settings)
+        self._struct = _Native(_address(RUNNER.library, function), self.settings)
         self.pointer = addressof(self._struct) | 1
 
     def desc(self, query: int) -> Any:
-        """It wants no scratch memory, and chooses no layouts."""
+        """Its scratch memory; it chooses no layouts."""
         assert query == _c.QUERY_SCRATCHPAD_MD
-        return _NoMemory
+        return _Room(self.room)
 
     def argument_bytes(self, argument: int) -> int:
         """0, so that no size is checked: the maker of a step gives memory that fits its settings."""

@@ -18,7 +18,7 @@ from oprack.tensor import numpy_dtype
 
 from oprack_onednn.c.runner import RUNNER, NativeChain, NativeStretch, array_type
 from oprack_onednn.chain.descs import one_number, primitive_desc, reorder_desc
-from oprack_onednn.chain.native_steps import CopyGrid, NativeStep, Spread
+from oprack_onednn.chain.native_steps import IN_ARENA, STAYS, CopyGrid, NativeStep, Spread
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.library import LIBRARY
@@ -50,6 +50,7 @@ class PrimitiveChain:
         places: Where memory lies: (position in `external`, offset in bytes), or (None, offset in scratch memory).
         size: Bytes of scratch memory, without what primitives want for themselves.
         scratchpad: Bytes that the primitive wants for itself that wants most of all; they take turns there.
+        seconds: How long one core takes about for all of them.
     """
 
     def __init__(self) -> None:
@@ -58,6 +59,7 @@ class PrimitiveChain:
         self.steps: list[tuple[PrimitiveDesc | NativeStep | Spread, Mapping[int, Memory]]] = []
         self.places: dict[Memory, tuple[int | None, int]] = {}
         self.size = self.scratchpad = 0
+        self.seconds = 0.0
         self._ends: dict[Memory, int] = {}
         self._bound: BoundChain | None = None
         self._primitives: list[Primitive | NativeStep | Spread] = []
@@ -113,8 +115,9 @@ class PrimitiveChain:
         if desc.checked_arguments != checked:
             _expect_enough(desc, arguments)
             desc.checked_arguments = checked
-            desc.seconds = _seconds(arguments) - _BARRIER_SECONDS * desc.impl.startswith(_WITH_BARRIERS)
-        THREAD.work += desc.seconds
+            products = desc.products if isinstance(desc, NativeStep) else 0
+            desc.seconds = _seconds(arguments, products) - _BARRIER_SECONDS * desc.impl.startswith(_WITH_BARRIERS)
+        self._count(desc.seconds)
         self.scratchpad = max(self.scratchpad, desc.desc(_c.QUERY_SCRATCHPAD_MD).nbytes)
         self.steps.append((desc, arguments))
 
@@ -128,7 +131,11 @@ class PrimitiveChain:
         assert operand is not None
         room = self._ends[target] - to
         self.steps.append((Spread(grid, (start, self._ends[source] - start), (operand, to, room)), {}))
-        THREAD.work += 2 * grid.writes() * _PER_BYTE
+        self._count(2 * grid.writes() * _PER_BYTE)
+
+    def _count(self, seconds: float) -> None:
+        self.seconds += seconds
+        THREAD.work += seconds
 
     def compile_ahead(self, cores: int = 0) -> None:
         """Have the primitives compiled before `primitives` asks for them.
@@ -145,6 +152,11 @@ class PrimitiveChain:
         """Whether `primitives` was called before."""
         return bool(self._primitives)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether all primitives are compiled."""
+        return bool(self._primitives) or all(desc.is_ready for desc in self._descs())
+
     def _descs(self) -> Iterator[PrimitiveDesc | NativeStep]:
         return (desc for desc, _ in self.steps if not isinstance(desc, Spread))
 
@@ -155,6 +167,24 @@ class PrimitiveChain:
             steps = (desc for desc, _ in self.steps)
             self._primitives = [desc if isinstance(desc, Spread) else desc.primitive() for desc in steps]
         return self._primitives
+
+    def resized(self, step: NativeStep, moved: int) -> PrimitiveChain | None:
+        """A chain for other sizes of operands that vary; None where this one is more than a step that reads whole ones.
+
+        Args:
+            step: The step for these sizes.
+            moved: Bytes of operands that it reads and writes.
+        """
+        (desc, memory), *more = self.steps
+        apart = self.size or any(offset for _, offset in self.places.values())
+        if more or not isinstance(desc, NativeStep) or apart:
+            return None
+        chain = PrimitiveChain()
+        chain.external, chain.places, chain.steps = self.external, self.places, [(step, memory)]
+        chain.scratchpad = step.room
+        chain.seconds = step.seconds = 2.0 * step.products * _PER_OPERATION + (moved + step.room) * _PER_BYTE
+        chain.threads = THREAD.threads_for(chain.seconds)
+        return chain
 
     def in_layout(self, source: Memory, layout: MemoryDesc) -> Memory:
         """Memory in a layout: itself where it has that one, else a copy, which is appended to the chain."""
@@ -211,7 +241,7 @@ class PrimitiveChain:
             OperandError: An operand does not fit; nothing was read or written.
         """
         bound = self._bound or self.bound()
-        bound._run(*addresses(self.external, operands))
+        bound.run_addresses(*addresses(self.external, operands))
 
 
 def array_dtype(desc: MemoryDesc) -> np.dtype[Any]:
@@ -234,12 +264,12 @@ def _expect_enough(desc: PrimitiveDesc | NativeStep, arguments: Mapping[int, Mem
             )
 
 
-def _seconds(arguments: Mapping[int, Memory]) -> float:
-    """About how long one core takes for a primitive with these arguments."""
+def _seconds(arguments: Mapping[int, Memory], products: int = 0) -> float:
+    """About how long one core takes for a primitive with these arguments, or a native step of so many products."""
     moved = sum(memory.desc.nbytes for memory in arguments.values())
     result, weights = arguments.get(_c.DST), arguments.get(_c.WEIGHTS)
-    operations = 0.0
-    if result is not None and weights is not None and result.desc.shape:
+    operations = 2.0 * products
+    if not products and result is not None and weights is not None and result.desc.shape:
         # each number of the result is a sum over the weights of its channel: dim 1 of images, the last one of rows
         shape = result.desc.shape
         channels = shape[1] if len(shape) > 3 else shape[-1]
@@ -255,40 +285,63 @@ class _Arguments:
     Args:
         chain: The chain.
         fixed: The address of each operand that is fixed, None for one that varies.
+        numbers: The number, among those that vary, of each operand that does.
 
     Attributes:
-        exec_args: (number of arguments, address of the ExecArgs) of each step.
+        exec_args: (number of arguments, address of the ExecArgs, or of a native step's sources) of each step.
         places: (operand or None for scratch memory, offset in bytes, memory object) of what needs an address.
     """
 
-    def __init__(self, chain: PrimitiveChain, fixed: Sequence[int | None]) -> None:
-        self._fixed = fixed
+    def __init__(self, chain: PrimitiveChain, fixed: Sequence[int | None], numbers: Mapping[int, int]) -> None:
+        self._fixed, self._operands = fixed, numbers
         self._numbers: dict[Any, int] = {}
         self._descs: list[MemoryDesc] = []
         self._handles: list[int] = []
         self._arrays: list[np.ndarray] = []  # which objects have the addresses of
         varying: list[tuple[int | None, int, int]] = []
         pairs: list[int] = []
+        objects: list[int] = []  # positions among these of the number of an object
         starts = []
         for desc, arguments in chain.steps:
             starts.append(len(pairs))
             if isinstance(desc, Spread):
                 continue  # it takes addresses
+            if isinstance(desc, NativeStep):
+                for memory in arguments.values():
+                    pairs += self._source(chain.places.get(memory), memory)
+                if desc.room:
+                    pairs += IN_ARENA, chain.size
+                continue
             for number, memory in arguments.items():
+                objects.append(len(pairs) + 1)
                 pairs += number, self._number(chain.places.get(memory), memory, varying)
             scratchpad = desc.desc(_c.QUERY_SCRATCHPAD_MD)
             if scratchpad.nbytes:
+                objects.append(len(pairs) + 1)
                 pairs += _c.SCRATCHPAD, self._number((None, chain.size), Memory(scratchpad), varying)
-        self._objects = MemoryObjects(self._descs, self._handles)
-        pointers = self._objects.pointers
-        pairs[1::2] = map(pointers.__getitem__, pairs[1::2])
+        self._objects = MemoryObjects(self._descs, self._handles) if self._descs else None
+        pointers = self._objects.pointers if self._objects else ()
+        for i in objects:
+            pairs[i] = pointers[pairs[i]]
         # oneDNN holds plain pointers to the array and the objects. An ExecArg, an int and a pointer, is as long as two
-        # numbers of 64 bits, and on a machine with the low bytes first it is these.
+        # numbers of 64 bits, and on a machine with the low bytes first it is these, as a source is.
         self._array = array_type(c_int64, len(pairs))(*pairs)
         first, step = addressof(self._array), sizeof(c_int64)
         counts = [(end - start) // 2 for start, end in pairwise([*starts, len(pairs)])]
         self.exec_args = list(zip(counts, [first + step * start for start in starts], strict=True))
         self.places = [(operand, offset, pointers[i]) for operand, offset, i in varying]
+
+    def _source(self, place: tuple[int | None, int] | None, memory: Memory) -> tuple[int, int]:
+        """Where memory of a native step lies."""
+        if place is None:
+            assert memory.array is not None
+            self._arrays.append(memory.array)
+            return STAYS, memory.array.ctypes.data
+        operand, offset = place
+        if operand is None:
+            return IN_ARENA, offset
+        start = self._fixed[operand]
+        return (self._operands[operand], offset) if start is None else (STAYS, start + offset)
 
     def _number(
         self, place: tuple[int | None, int] | None, memory: Memory, varying: list[tuple[int | None, int, int]]
@@ -337,7 +390,7 @@ class BoundChain:
         self._places: list[tuple[int, int, int]] = []  # (free operand, offset in bytes, memory object)
         self._scratch: list[tuple[int, int]] = []  # (memory object, offset in the arena)
         self._operands = {i: k for k, i in enumerate(free)}
-        arguments = _Arguments(chain, addresses)
+        arguments = _Arguments(chain, addresses, self._operands)
         for operand, offset, pointer in arguments.places:
             if operand is None:
                 self._scratch.append((pointer, offset))
@@ -348,6 +401,21 @@ class BoundChain:
         self._referenced = (chain, arguments, operands)
         self._own_stretch: NativeStretch | None = None
         self._ran = False
+
+    def resized(self, chain: PrimitiveChain) -> BoundChain:
+        """The same operands for `resized` of the chain, which are not compared with anything any more."""
+        bound = BoundChain.__new__(BoundChain)
+        bound._set_handle, bound._execute, bound._stream = self._set_handle, self._execute, self._stream
+        bound._free, bound._places, bound._scratch, bound._operands = self._free, [], [], self._operands
+        bound._state, bound._threads, bound._size, bound._arena = self._state, chain.threads, chain.scratchpad, 0
+        bound._own_stretch, bound._ran = None, False
+        bound._referenced = chain, *self._referenced[1:]
+        return bound
+
+    @property
+    def chain(self) -> PrimitiveChain:
+        """The chain that is bound."""
+        return self._referenced[0]
 
     @property
     def size(self) -> int:
@@ -396,7 +464,7 @@ class BoundChain:
             OneDNNError: A primitive failed.
             OperandError: An operand does not fit; nothing was read or written.
         """
-        self._run(*addresses(self._free, operands))
+        self.run_addresses(*addresses(self._free, operands))
 
     def addresses(self, operands: Sequence[Operand]) -> list[int]:
         """Addresses of operands for memory that is not fixed. Raises OperandError when one does not fit."""
@@ -410,12 +478,14 @@ class BoundChain:
             and that results are writable.
         """
         addresses(self._free, operands)
-        return self._run
+        return self.run_addresses
 
-    def _run(self, *addresses: int) -> None:
-        """Run with the addresses of the external memory that is not fixed."""
-        # The runner's structs take longer to make than they save in one run, and many shapes are met only once.
-        stretch, run = self._own_stretch or (self._make_own_stretch() if self._ran else None), RUNNER.run
+    def run_addresses(self, *addresses: int) -> None:
+        """Run with the addresses of the external memory that is not fixed, without checks."""
+        # The runner's structs take longer to make than they save in one run, and many shapes are met only once; but
+        # native steps are its own.
+        own = self._ran or any(isinstance(desc, NativeStep) for desc, _ in self._referenced[0].steps)
+        stretch, run = self._own_stretch or (self._make_own_stretch() if own else None), RUNNER.run
         if stretch is None or run is None:
             self._ran = True
             self._run_step_by_step(addresses)
@@ -445,8 +515,6 @@ class BoundChain:
                 if primitive is None:
                     spread = self._referenced[0].steps[i][0]  # it has no primitive
                     spread.run(self._arena, addresses[operand], self._threads)  # type: ignore[union-attr]
-                elif primitive & 1:
-                    expect_success(RUNNER.native(primitive, count, arguments, self._threads))
                 else:
                     expect_success(self._execute(primitive, self._stream, count, arguments))
 
@@ -467,7 +535,7 @@ def run_all(calls: Sequence[tuple[BoundChain, Sequence[Operand]]]) -> None:
     natives = [chain.native for chain, _ in calls if chain.native is not None]
     if RUNNER.run is None:
         for (chain, _), of_chain in zip(calls, checked, strict=True):
-            chain._run(*of_chain)
+            chain.run_addresses(*of_chain)
     elif natives:
         # no two of them share an operand
         count = sum([native.operands for native in natives])

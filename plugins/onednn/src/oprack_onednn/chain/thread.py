@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from oprack.cache import BUDGET, Cache
@@ -18,8 +18,12 @@ from oprack_onednn.chain.memory import scratch
 from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Stream
+from oprack_onednn.threads.background import Background
 from oprack_onednn.threads.pool import POOL
 from oprack_onednn.threads.process import SignalStack
+
+if TYPE_CHECKING:
+    from oprack_onednn.chain.primitive_chain import PrimitiveChain
 
 # Chains of a Python thread; what they take is bounded by the budget of all caches.
 _PRIMITIVES = 1 << 16
@@ -59,11 +63,13 @@ class Arena:
 
     Attributes:
         state: What the runner knows of it.
+        background: Runs stretches meanwhile, in the same memory.
         stream: What primitives are executed on; None until `open`.
     """
 
     def __init__(self) -> None:
         self.state = ThreadState()
+        self.background = Background(self.state)
         self.stream: Stream | Any = None  # Any: chains are bound only once it is open
         self._memory = np.empty(0, np.uint8)
         self._account = _ScratchAccount()
@@ -71,10 +77,13 @@ class Arena:
     def open(self) -> None:
         """Write what the runner calls into the state, in place: chains hold its address."""
         self.stream = Stream()
+        self._background_stream = Stream()
         LIBRARY.fill(self.state, self.stream.pointer)
+        LIBRARY.fill(self.background.state, self._background_stream.pointer)
 
     def arena(self, size: int) -> int:
         """Address of at least `size` bytes of scratch memory."""
+        self.background.settle()  # it may have lent its memory
         if size > self.state.capacity:
             # twice as much, of which nobody touches more than is needed: a larger one would be all fresh pages again
             self._memory = scratch(2 * size + 4096)
@@ -94,6 +103,7 @@ class Thread(Arena, threading.local):
             keys of PerThread.
         limit: How many threads primitives may use; 0 means as the library says.
         work: Seconds that the primitives added so far take on one core.
+        prepared: The chain of the op that was prepared last, until somebody takes note of it.
         alive: An object that goes when the Python thread ends.
         revision: The library's revision when the number of threads was taken from it; -1 before the first use.
     """
@@ -104,6 +114,7 @@ class Thread(Arena, threading.local):
         self.limit = self._threads = 0
         self._team = 1
         self.work = 0.0
+        self.prepared: PrimitiveChain | None = None
         self.cache_key = 0
         self.alive = _Alive()
         self._by_threads: dict[int, tuple[int, Cache]] = {}
@@ -186,13 +197,17 @@ class Thread(Arena, threading.local):
             return primitive
         return None if primitive is _NONE else primitive
 
+    def threads_for(self, seconds: float) -> int:
+        """How many threads share the work of a chain that takes one core so long."""
+        return 1 if seconds < (_SHARED_BY_LIBGOMP if POOL.problem else _SHARED) else self._threads
+
     def _build(self, build: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Build a chain, and once more for a single thread where its work is too little to be shared."""
         work, threads, self.work = self.work, self.threads, 0.0
         try:
             self.use(self._threads)
             primitive = build(*args)
-            if self._threads > 1 and self.work < (_SHARED_BY_LIBGOMP if POOL.problem else _SHARED):
+            if self.threads_for(self.work) != self._threads:
                 self.use(1)
                 primitive = build(*args)
             return primitive

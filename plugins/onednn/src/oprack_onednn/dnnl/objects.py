@@ -345,6 +345,11 @@ class PrimitiveDesc(Handle):
         if self._primitive is None and not self._job:
             self._job = COMPILER.ahead(self, threads, cores)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether `primitive` takes no time any more."""
+        return self._primitive is not None or (self._job != 0 and COMPILER.done(self._job))
+
     def primitive(self) -> Primitive:
         """The primitive, compiled on first use."""
         if self._primitive is None:

@@ -12,7 +12,7 @@ import numpy as np
 from oprack_nn.ops.post_ops import RESIDUAL
 
 from oprack_onednn.c.runner import RUNNER
-from oprack_onednn.chain.memory import aligned_empty
+from oprack_onednn.chain.memory import aligned_empty, is_channels_last
 from oprack_onednn.chain.native_steps import NativeStep
 from oprack_onednn.chain.parameters import FromConstants, Weights
 from oprack_onednn.chain.thread import THREAD
@@ -23,6 +23,7 @@ from oprack_onednn.dnnl.objects import MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._implementation import is_read_once
 from oprack_onednn.kernels._steps import KINDS, functions
+from oprack_onednn.stretch.callsite import SizedPrimitive
 
 if TYPE_CHECKING:
     from oprack.kernel import Array
@@ -30,15 +31,13 @@ if TYPE_CHECKING:
     from oprack_onednn.chain.primitive_chain import PrimitiveChain
     from oprack_onednn.dnnl.objects import Memory
 
-MOST = 2
-"""Layers of a step."""
+MOST = 16
+"""Layers of a step, as chain.c has it."""
 _LANES = 16  # of a register
 _FUNCTIONS = 2  # that follow a layer at most
 _KINDS = KINDS | {"gelu_erf": -1}  # which layers.h has besides
 # Outputs up to which oneDNN's code, which computes more pixels at a time, takes less time.
 _FEW_OUTPUTS = 16
-# Weights up to which an image of fewer pixels is worth to read them.
-_MOST_FOR_FEW_PIXELS = 1 << 18
 # Weights of a window from which on a primitive takes a tenth less time, or more.
 _MOST_OF_WINDOW = 1 << 16
 # Products of halves save less than they cost with fewer weights or pixels; with more weights than this these are read
@@ -51,16 +50,27 @@ class Window(NamedTuple):
 
     Attributes:
         before: Zeros above and to the left.
+        after: Zeros below and to the right.
     """
 
     taps: tuple[int, int] = (1, 1)
     strides: tuple[int, int] = (1, 1)
     before: tuple[int, int] = (0, 0)
+    after: tuple[int, int] = (0, 0)
+
+    def results(self, size: Sequence[int]) -> list[int]:
+        """Rows and columns of the results for images of so many."""
+        dims = zip(size, self.taps, self.strides, self.before, self.after, strict=True)
+        return [(pixels + before + after - taps) // stride + 1 for pixels, taps, stride, before, after in dims]
+
+    def between(self, above: int, below: int) -> Window:
+        """The window on rows of an image with so many zeros around them."""
+        return self._replace(before=(above, self.before[1]), after=(below, self.after[1]))
 
     @property
     def is_pixel(self) -> bool:
         """Whether results are products of single pixels, one for each."""
-        return self.taps == self.strides == (1, 1) and not any(self.before)
+        return self.taps == self.strides == (1, 1) and not any(self.before + self.after)
 
 
 class Filter(NamedTuple):
@@ -95,7 +105,8 @@ class ConvLayer(NamedTuple):
         window: Its window.
         depthwise: Whether it has a group for each channel.
         biased: Whether it has a bias.
-        halved: Whether it is computed by products of halves.
+        halves: Whether it is computed by products of halves where pixels are many.
+        halved: Whether it is.
         added_at: After how many functions the residual is added, or -1.
         follows: The functions behind it, as functions.h has them.
     """
@@ -104,18 +115,26 @@ class ConvLayer(NamedTuple):
     window: Window
     depthwise: bool
     biased: bool
+    halves: bool
     halved: bool
     added_at: int
     follows: tuple[int, ...]
 
-    @property
-    def is_pixel(self) -> bool:
-        """Whether its results are products of single pixels, one for each."""
-        return self.window.is_pixel and not self.depthwise
+    def serves(self, pixels: int) -> bool:
+        """Whether this is the layer for results of so many pixels, and no other one or a primitive."""
+        filter = self.filter
+        if self.halves and self.halved != (pixels >= _LEAST_PIXELS):
+            return False
+        numbers = filter.channels * filter.taps * filter.outputs
+        return self.depthwise or not (is_read_once(pixels, numbers) or filter.outputs <= _FEW_OUTPUTS)
 
-    def follows_in_step(self, pixels: int) -> bool:
-        """Whether it may be the second layer of a step for images of so many pixels; each image reads all weights."""
-        return self.is_pixel and (pixels >= _LEAST_PIXELS or self.filter.packed <= _MOST_FOR_FEW_PIXELS)
+    @property
+    def settings(self) -> list[int]:
+        """The struct link of chain.c."""
+        count = len(self.follows)
+        fields = [self.filter.outputs, self.biased, self.halved, self.added_at, count // 3, *self.follows]
+        window = [number for pair in self.window for number in pair]
+        return [*fields, *[0] * (3 * _FUNCTIONS - count), *window, self.depthwise]
 
     @property
     def packed(self) -> MemoryDesc:
@@ -146,21 +165,21 @@ def conv_layer(
     library, numbers = RUNNER.library, filter.channels * filter.taps * filter.outputs
     if library is None or not library.oprack_convolution_serves():
         return None
-    if not depthwise and (is_read_once(pixels, numbers) or filter.outputs <= _FEW_OUTPUTS):
-        return None
     if not depthwise and filter.taps > 1 and numbers > _MOST_OF_WINDOW:
         return None
-    halves = halves and window.is_pixel and not depthwise
-    halved = halves and pixels >= _LEAST_PIXELS and _LEAST_WEIGHTS <= numbers <= _MOST_WEIGHTS
-    halved = halved and filter.channels % (2 * _LANES) == filter.outputs % (2 * _LANES) == 0
-    return _conv_layer(filter, window, depthwise, biased, halved, tuple(post_ops))
+    halves = halves and window.is_pixel and not depthwise and _LEAST_WEIGHTS <= numbers <= _MOST_WEIGHTS
+    halves = halves and filter.channels % (2 * _LANES) == filter.outputs % (2 * _LANES) == 0
+    layer = _conv_layer(filter, window, depthwise, biased, halves, tuple(post_ops))
+    if layer is not None and halves and pixels < _LEAST_PIXELS:
+        layer = layer._replace(halved=False)
+    return layer if layer is not None and layer.serves(pixels) else None
 
 
 @lru_cache(maxsize=4096)
 def _conv_layer(
-    filter: Filter, window: Window, depthwise: bool, biased: bool, halved: bool, post_ops: tuple[str, ...]
+    filter: Filter, window: Window, depthwise: bool, biased: bool, halves: bool, post_ops: tuple[str, ...]
 ) -> ConvLayer | None:
-    """The layer, if the step has what follows it; kept, since it is the same for other sizes of images."""
+    """The layer for many pixels, if the step has what follows it; kept, since it is that of all sizes of images."""
     added_at = post_ops.index(RESIDUAL) if RESIDUAL in post_ops else -1
     others = [text for text in post_ops if text != RESIDUAL]
     if len(others) > _FUNCTIONS or len(post_ops) - len(others) > 1:
@@ -169,7 +188,7 @@ def _conv_layer(
         follows = tuple(functions(others, _KINDS))
     except NotServedError:
         return None
-    return ConvLayer(filter, window, depthwise, biased, halved, added_at, follows)
+    return ConvLayer(filter, window, depthwise, biased, halves, halves, added_at, follows)
 
 
 class _Filter(Structure):
@@ -221,37 +240,43 @@ class ConvolutionStep:
 
     Args:
         chain: Where to.
-        layers: One or two, of which the second is one of single pixels.
-        images: How many, and their rows and columns.
-        results: Rows and columns of a result.
+        layers: One after the other.
+        images: [N, C, H, W] of what the first one reads.
         scaled: Whether there is a scale for the channels of each image, which goes with a first layer of single pixels.
     """
 
     def __init__(
-        self,
-        chain: PrimitiveChain,
-        layers: Sequence[ConvLayer],
-        images: tuple[int, ...],
-        results: tuple[int, ...],
-        scaled: bool = False,
+        self, chain: PrimitiveChain, layers: Sequence[ConvLayer], images: tuple[int, ...], scaled: bool = False
     ) -> None:
-        library, (first, *_) = RUNNER.library, layers
-        assert library is not None
-        if first.is_pixel:  # pixels are rows of one image, or of each
-            n, pixels = (images[0], math.prod(images[1:])) if scaled else (1, math.prod(images))
-            images, results = (n, pixels, 1), (pixels, 1)
-        fields: list[int] = []
+        n, channels, height, width = images
+        self._places = THREAD.limit or LIBRARY.num_threads()
+        self._settings = [channels, scaled, self._places, len(layers)]
         for layer in layers:
-            count = len(layer.follows)
-            fields += layer.filter.outputs, layer.biased, layer.halved, layer.added_at, count // 3, *layer.follows
-            fields += [0] * (3 * _FUNCTIONS - count)
-        window = [number for pair in first.window for number in pair]
-        places = THREAD.limit or LIBRARY.num_threads()
-        channels = first.filter.outputs if first.depthwise else first.filter.channels
-        settings = [*images, channels, *results, *window, first.depthwise, scaled, places, len(layers), *fields]
-        self._chain, self._step = chain, NativeStep("oprack_convolution", settings)
-        room = library.oprack_convolution_room(self._step.settings)
-        self._scratch = chain.temporary(MemoryDesc.strided((room,)))
+            self._settings += layer.settings
+        self._chain, self._layers = chain, layers
+        self._step = self._sized(n, height, width)
+
+    def _sized(self, *images: int) -> NativeStep:
+        """The step for so many images of so many rows and columns."""
+        assert RUNNER.library is not None
+        step, products = NativeStep("oprack_convolution", (*images, *self._settings)), c_int64()
+        step.room = FLOAT.itemsize * RUNNER.library.oprack_convolution_room(step.settings, addressof(products))
+        step.products = products.value
+        return step
+
+    def resized(self, images: tuple[int, ...]) -> tuple[PrimitiveChain, tuple[int, ...]] | None:
+        """(the chain, the shape of its results) for images of another size; None where they want other layers."""
+        n, channels, *size = images
+        if channels != self._settings[0] or self._places != (THREAD.limit or LIBRARY.num_threads()) or 0 in images:
+            return None
+        for layer in self._layers:
+            size = layer.window.results(size)
+            if min(size) < 1 or not layer.serves(n * math.prod(size)):
+                return None
+        shape = n, self._layers[-1].filter.outputs, *size
+        moved = FLOAT.itemsize * (math.prod(images) + math.prod(shape))
+        chain = self._chain.resized(self._sized(n, *images[2:]), moved)
+        return None if chain is None else (chain, shape)
 
     def add(
         self,
@@ -273,9 +298,17 @@ class ConvolutionStep:
             scale: Of the images' channels, where there is one.
         """
         optional = [[] if memory is None else [memory] for memory in (scale, added)]
-        more = [*weights[1:], *optional[0], *biases, *optional[1], self._scratch]
+        more = [*weights[1:], *optional[0], *biases, *optional[1]]
         memory = {_c.SRC: source, _c.WEIGHTS: weights[0], **dict(enumerate(more, _c.WEIGHTS + 1)), _c.DST: target}
         self._chain.add(self._step, memory)
+
+
+def sized_primitive(step: ConvolutionStep | None, x: Array, residual: Sequence[Array]) -> SizedPrimitive | None:
+    """The primitive for images, and what is added to its results, if anything; None where it has to be built anew."""
+    if step is None or x.ndim != 4 or not all(map(is_channels_last, (x, *residual))):
+        return None
+    found = step.resized(x.shape)
+    return None if found is None or any(a.shape != found[1] for a in residual) else SizedPrimitive(*found)
 
 
 def add_pixel_layer(
@@ -286,7 +319,7 @@ def add_pixel_layer(
     target: MemoryDesc,
     residual: bool,
     scaled: bool = False,
-) -> dict[int, Weights]:
+) -> tuple[ConvolutionStep, dict[int, Weights]]:
     """Append a layer of single pixels, whose operands are the chain's own: pixels, weights, bias, scale and residual.
 
     Args:
@@ -299,12 +332,12 @@ def add_pixel_layer(
         scaled: Whether there is a scale for the channels of each image.
 
     Returns:
-        How operands are packed, by their places.
+        The step, and how operands are packed, by their places.
     """
     pixels, weights = chain.input(source), chain.input(layer.packed)
     biases = [chain.input(MemoryDesc.strided((layer.filter.outputs,)))] if layer.biased else []
     scale = chain.input(MemoryDesc.strided((images[0], layer.filter.channels))) if scaled else None
     added = chain.input(target) if residual else None
-    step = ConvolutionStep(chain, [layer], images, images[1:], scaled)
+    step = ConvolutionStep(chain, [layer], (images[0], layer.filter.channels, *images[1:]), scaled)
     step.add(pixels, [weights], biases, added, chain.output(target), scale)
-    return {1: LayerWeights(layer)}
+    return step, {1: LayerWeights(layer)}

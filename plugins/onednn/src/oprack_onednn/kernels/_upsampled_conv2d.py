@@ -349,7 +349,7 @@ class UpsampledConvPrimitive:
         begin = small_convs(source.factor, self.k, self.window)[0].row
         products = rows - begin
         group = max(1, min(h, _PIXELS // w))
-        line = MemoryDesc.strided((chain.threads * (group + 1), w * products))
+        room = FLOAT.itemsize * chain.threads * (group + 1) * w * products
         weights = stage.external(("rows", i), MemoryDesc.strided((rows, columns)))
         part = MemoryDesc.strided((products, columns))
         memory: dict[int, Memory] = {_c.SRC: self._image(stage, i)}
@@ -357,10 +357,10 @@ class UpsampledConvPrimitive:
         if bias:
             self.tiled.add(1)
             memory[_c.BIAS] = stage.external(("bias", 1), MemoryDesc.strided((self.k,)))
-        memory[_c.SCRATCHPAD] = chain.temporary(line)
         memory[_c.DST] = stage.external("y", channels_last_desc((self.images, *self.shape[1:])))
         form = self.images, h, w, c, source.factor, self.window, self.k
-        chain.add(NativeStep("oprack_upsampled", (*form, products, columns, group, adds, bias, _product())), memory)
+        settings = *form, products, columns, group, adds, bias, _product()
+        chain.add(NativeStep("oprack_upsampled", settings, room), memory)
 
     def _spread(self, low: Sequence[int], bias: bool, attributes: Attributes) -> None:
         chain = self.spread.chain

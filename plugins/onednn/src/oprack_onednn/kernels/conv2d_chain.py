@@ -35,6 +35,7 @@ from oprack_onednn.kernels._convolution import (
     Window,
     conv_layer,
     filter_of,
+    sized_primitive,
 )
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
@@ -115,6 +116,7 @@ class _Step(NamedTuple):
         first: The first row that it reads.
         shape: Of what it reads.
         above: Zeros above that.
+        below: Zeros below.
         result: The shape of its result.
         geometry: What its primitive sees; None of a step in C.
         desc: Its primitive.
@@ -124,6 +126,7 @@ class _Step(NamedTuple):
     first: int
     shape: tuple[int, ...]
     above: int
+    below: int
     result: tuple[int, ...]
     geometry: ConvShape | None = None
     desc: PrimitiveDesc | None = None
@@ -183,26 +186,29 @@ class ConvChainPrimitive(ShapedPrimitive):
         if self._target is not self._result:
             self.chain.reorder(self._target, self._result)
 
+    def resized(self, x: Array, *others: Array) -> ShapedPrimitive | None:
+        step, *_ = *self._native_steps.values(), None
+        return sized_primitive(step, x, others)
+
     def _find_native_layers(self) -> None:
-        """Find the layers that steps in C compute, and the last layer of each step."""
+        """Find the layers that are computed in C, and the last one of each step: those in a row are one."""
         self._native_layers: list[ConvLayer | None] = []
         for i, (w, layer, shape) in enumerate(zip(self.filters, self.layers, self.shapes[1:], strict=True)):
             depthwise = layer.groups > 1 and layer.groups == w.shape[0] == self.shapes[i][1]
             plain = (layer.groups == 1 or depthwise) and not layer.bfloat16 and not self._reads_bfloat16[i]
             plain = plain and not (self._adds_bfloat16 and RESIDUAL in layer.post_ops) and not self._writes_bfloat16[i]
             pixels = shape[0] * math.prod(shape[2:])
-            window = Window(w.shape[2:], layer.strides, layer.paddings[::2])
+            window = Window(w.shape[2:], layer.strides, layer.paddings[::2], layer.paddings[1::2])
             given = filter_of(w), window, layer.bias is not None, layer.post_ops, pixels, depthwise
             found = conv_layer(*given) if plain else None
             self._native_layers.append(found)
         self._last_layers: list[int] = []
-        i = 0
-        while i < len(self.layers):
-            pixels = math.prod(self.shapes[i + 1][2:])
-            behind = self._native_layers[i + 1 : i + MOST] if self._native_layers[i] else []
-            follows = [layer is not None and layer.follows_in_step(pixels) for layer in behind]
-            i += 1 + [*follows, False].index(False)
-            self._last_layers.append(i - 1)
+        first = 0
+        for i, native in enumerate(self._native_layers):
+            after = self._native_layers[i + 1 : i + 2]
+            if native is None or after in ([], [None]) or native.added_at >= 0 or i - first == MOST - 1:
+                self._last_layers.append(i)
+                first = i + 1
 
     def _declare_operands(self, x: np.ndarray, biases: Sequence[np.ndarray], residual: np.ndarray | None) -> Memory:
         """Declare the chain's operands in the order of the op's inputs; returns the images, channels last."""
@@ -290,7 +296,7 @@ class ConvChainPrimitive(ShapedPrimitive):
             shape = (part.images, self.shapes[i][1], last - first, self.shapes[i][3])
             result = (part.images, self.shapes[i + 1][1], end - begin, self.shapes[i + 1][3])
             made = () if self._native_layers[i] is not None else self._primitive(i, shape, above, below)
-            found.append(_Step(first, shape, above, result, *made))
+            found.append(_Step(first, shape, above, below, result, *made))
             begin, end = first, last
         return found[::-1]
 
@@ -361,14 +367,15 @@ class ConvChainPrimitive(ShapedPrimitive):
         self, numbers: range, steps: Sequence[_Step], source: Memory, added: Memory | None, target: Memory
     ) -> None:
         """Append the step in C that computes some layers."""
-        begin, end = steps[numbers[0]], steps[numbers[-1]]
-        key = numbers[0], begin.shape, begin.above, end.result
+        begin = steps[numbers[0]]
+        key = numbers[0], begin.shape, *((steps[i].above, steps[i].below) for i in numbers)
         if key not in self._native_steps:  # parts of one size share it
-            layers = [layer for i in numbers if (layer := self._native_layers[i])]
-            window = layers[0].window
-            layers[0] = layers[0]._replace(window=window._replace(before=(begin.above, window.before[1])))
-            n, _, *size = begin.shape
-            self._native_steps[key] = ConvolutionStep(self.chain, layers, (n, *size), begin.result[2:])
+            layers = [
+                layer._replace(window=layer.window.between(steps[i].above, steps[i].below))
+                for i in numbers
+                if (layer := self._native_layers[i])
+            ]
+            self._native_steps[key] = ConvolutionStep(self.chain, layers, begin.shape)
         biases = [self._biases[bias] for i in numbers if (bias := self.layers[i].bias) is not None]
         weights = [self._weights[i] for i in numbers]
         self._native_steps[key].add(source, weights, biases, added, target)

@@ -107,7 +107,7 @@ class FusedPrimitive(RowMajorPrimitive):
             return False
         self.chain = PrimitiveChain()
         source, target = MemoryDesc.strided((m, k)), MemoryDesc.strided((m, n))
-        self.weights = add_pixel_layer(self.chain, layer, (1, m, 1), source, target, residual is not None)
+        _, self.weights = add_pixel_layer(self.chain, layer, (1, m, 1), source, target, residual is not None)
         return True
 
 

@@ -29,7 +29,7 @@ from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
-from oprack_onednn.kernels._convolution import Window, add_pixel_layer, conv_layer, filter_of
+from oprack_onednn.kernels._convolution import Window, add_pixel_layer, conv_layer, filter_of, sized_primitive
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
@@ -37,6 +37,7 @@ from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, 
 if TYPE_CHECKING:
     from oprack_onednn.dnnl.objects import Memory
     from oprack_onednn.dnnl.operands import External
+    from oprack_onednn.kernels._convolution import ConvolutionStep
 
 # Weights for every image are kept ready for scaling up to this many numbers, for each number of images that is met.
 _MOST_WEIGHTS = 1 << 18
@@ -46,6 +47,8 @@ _MANY_OUTPUTS = 40
 
 class PointwisePrimitive(ShapedPrimitive):
     """One shape of everything."""
+
+    _step: ConvolutionStep | None
 
     def __init__(
         self,
@@ -65,6 +68,7 @@ class PointwisePrimitive(ShapedPrimitive):
         self.shape = (n, k, h, width)
         strided = MemoryDesc.strided
         chain = self.chain = PrimitiveChain()
+        self._step, self._scaled = None, input_scale is not None
         if self._add_layer(x, w, bias is not None, input_scale, output_scale, residual, post_ops, rounded or bfloat16):
             return
         plain, result = strided((n, pixels, c)), strided((n, pixels, k))
@@ -131,8 +135,14 @@ class PointwisePrimitive(ShapedPrimitive):
         if layer is None:
             return False
         source, target = channels_last_desc(x.shape), channels_last_desc(self.shape)
-        self.weights = add_pixel_layer(self.chain, layer, (n, *size), source, target, residual is not None, scaled)
+        added = residual is not None
+        self._step, self.weights = add_pixel_layer(self.chain, layer, (n, *size), source, target, added, scaled)
         return True
+
+    def resized(self, x: Array, *others: Array) -> ShapedPrimitive | None:
+        scale, residual = others[: self._scaled], others[self._scaled :]
+        served = all(s.shape[:2] == x.shape[:2] and is_channels_last(s) for s in scale)
+        return sized_primitive(self._step, x, residual) if served else None
 
     def _times(self, memory: Memory, scale: External) -> Memory:
         """Append the product of memory [N, ..., C] with [N, 1, C]; returns its memory."""

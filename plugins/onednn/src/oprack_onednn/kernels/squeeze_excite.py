@@ -11,7 +11,7 @@ from oprack.types import FLOATS
 from oprack_nn.kernels.with_post_ops import after
 
 from oprack_onednn.c.runner import RUNNER
-from oprack_onednn.chain.memory import channels_last_desc, image_desc
+from oprack_onednn.chain.memory import channels_last_desc, image_desc, is_channels_last
 from oprack_onednn.chain.native_steps import NativeStep
 from oprack_onednn.chain.parameters import is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
@@ -19,9 +19,10 @@ from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.objects import MemoryDesc
+from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._steps import functions
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site
+from oprack_onednn.stretch.callsite import ShapedPrimitive, SizedPrimitive, attempt, call_site
 
 if TYPE_CHECKING:
     from oprack_onednn.dnnl.objects import Memory
@@ -62,11 +63,24 @@ class SqueezePrimitive(ShapedPrimitive):
         for slot, parameter in zip(_SLOTS, parameters, strict=True):
             if parameter is not None:
                 memory[slot] = chain.input(strided(parameter.shape))
-        memory[_c.SCRATCHPAD] = chain.temporary(strided((n * (-(-h * w // _BLOCK) * c + reduced),)))
         memory[_c.DST] = chain.output(strided((n, outputs)))
         counts = reduce_bias is not None, expand_bias is not None, len(reduce_post_ops), len(expand_post_ops)
-        settings = n, h * w, c, reduced, outputs, *counts, *functions((*reduce_post_ops, *expand_post_ops))
-        chain.add(NativeStep("oprack_squeeze", settings), memory)
+        self._settings = [c, reduced, outputs, *counts, *functions((*reduce_post_ops, *expand_post_ops))]
+        chain.add(self._step(n, h * w), memory)
+
+    def _step(self, images: int, pixels: int) -> NativeStep:
+        """The step, whose scratch memory has the sums of the channels of each block of pixels, and what they become."""
+        channels, reduced, *_ = self._settings
+        room = FLOAT.itemsize * images * (-(-pixels // _BLOCK) * channels + reduced)
+        return NativeStep("oprack_squeeze", (images, pixels, *self._settings), room)
+
+    def resized(self, x: Array, *others: Array) -> ShapedPrimitive | None:
+        channels, _, outputs, *_ = self._settings
+        if x.ndim != 4 or 0 in x.shape or x.shape[1] != channels or not is_channels_last(x):
+            return None
+        n, _, h, w = x.shape
+        chain = self.chain.resized(self._step(n, h * w), x.nbytes)
+        return None if chain is None else SizedPrimitive(chain, (n, outputs, 1, 1))
 
 
 def _find(attrs: Mapping[str, Any], x: Array, *parameters: Array | None) -> SqueezePrimitive | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.kernel import Array
 from oprack.python.records import dataclass
 
-from oprack_onednn.c.runner import NativeChain, NativeStretch
+from oprack_onednn.c.runner import NativeChain, NativeStretch, ThreadState
 from oprack_onednn.chain.memory import Outlet
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.stretch.joinable import Link
@@ -55,6 +55,12 @@ class StretchContents:
 class BoundStretch:
     """A stretch for arrays of certain shapes and strides, and for certain parameters.
 
+    Args:
+        wiring: The steps.
+        contents: What was bound for each.
+        parameters: As below.
+        state: Of the thread that runs it; default: the calling one.
+
     Attributes:
         parameters: The arrays whose addresses are set.
         native: The chains.
@@ -68,7 +74,9 @@ class BoundStretch:
 
     __slots__ = ("_contents", "native", "ops", "parameters", "results", "shifted", "size", "takes")
 
-    def __init__(self, wiring: Wiring, contents: StretchContents, parameters: Any) -> None:
+    def __init__(
+        self, wiring: Wiring, contents: StretchContents, parameters: Any, state: ThreadState | None = None
+    ) -> None:
         self._contents, self.parameters, self.ops = contents, parameters, list[int]()
         chains, slots = list[NativeChain](), list[int]()
         outlets = dict[int, Outlet]()
@@ -103,7 +111,29 @@ class BoundStretch:
             elif offset:
                 self.shifted.append((number, root, offset))
         slots = [contents.root(n)[0] if not contents.root(n)[1] else n for n in slots]
-        self.native = NativeStretch(THREAD.state, chains, slots, wiring.count, list(offsets.items()))
+        self.native = NativeStretch(state or THREAD.state, chains, slots, wiring.count, list(offsets.items()))
+
+    def enter(self, starts: Iterable[tuple[int, int]]) -> list[Array]:
+        """Make it ready to run for arrays that enter; returns those that are allocated.
+
+        Args:
+            starts: The numbers of the arrays that enter and vary, each with its address.
+        """
+        table, results = self.native.values, list[Array]()
+        for i, start in starts:
+            table[i] = start
+        for i, take in self.takes:
+            y, table[i] = take()
+            results.append(y)
+        for i, root, offset in self.shifted:
+            table[i] = table[root] + offset
+        return results
+
+    def leave(self, values: Sequence[Any], results: list[Array]) -> list[Array]:
+        """The arrays that leave, of those that entered and of what `enter` returned."""
+        if self.results is None:
+            return results
+        return self.results(dict(enumerate(values)) | {i: y for (i, _), y in zip(self.takes, results, strict=True)})
 
     def _results(self, wiring: Wiring) -> Callable[[Mapping[int, Array]], list[Array]]:
         contents, leaving = self._contents, wiring.leaving

@@ -27,6 +27,8 @@ from oprack_onednn.stretch.stretch import Joinable, JoinableFunction, Link, join
 _MISALIGNED = FLOAT.itemsize - 1
 # How many shapes that were prepared and did not run yet one call site keeps.
 _AHEAD = 64
+# How many entries one call site keeps to resize: sizes differ in the steps that suit them.
+_VARIANTS = 4
 _NONE = False  # nothing can be bound: it stands in for an _Entry
 
 
@@ -73,6 +75,21 @@ class ShapedPrimitive:
         """The arrays of a result from the outlet, as the primitive takes them."""
         return (result,)
 
+    def resized(self, x: np.ndarray, *others: np.ndarray) -> ShapedPrimitive | None:
+        """The primitive for arrays of other shapes, with the same parameters at the same places.
+
+        It saves what it takes to build one and to compare its operands, so it makes sure that these arrays are what the
+        chain reads.
+
+        Args:
+            x: The first input.
+            *others: The other inputs that vary.
+
+        Returns:
+            The primitive, whose chain is `PrimitiveChain.resized`; None where it has to be built.
+        """
+        return None
+
     def called(self, run: Callable[..., None]) -> Callable[..., None]:
         """Adapt `run`, a function of all addresses, to what call sites pass: addresses of inputs, then the second item
         of what `taker`'s function returns. Overridden where that item is not an address."""
@@ -93,6 +110,18 @@ class ShapedPrimitive:
         given = [a for a in arrays if a is not None]
         self.chain.run(*(self.operand(i, a) for i, a in enumerate(given)), *self.results(result))
         return result
+
+
+class SizedPrimitive(ShapedPrimitive):
+    """What `resized` returns.
+
+    Args:
+        chain: The chain.
+        shape: Of the result.
+    """
+
+    def __init__(self, chain: PrimitiveChain, shape: tuple[int, ...]) -> None:
+        self.chain, self.shape, self.weights = chain, shape, {}
 
 
 class RowMajorPrimitive(ShapedPrimitive):
@@ -133,7 +162,7 @@ class _Entry:
         link: The same for a stretch.
     """
 
-    __slots__ = ("link", "parameters", "run", "take")
+    __slots__ = ("_shaped", "link", "parameters", "run", "take")
 
     def __init__(self, shaped: ShapedPrimitive, arrays: Sequence[Any], free: Collection[int]) -> None:
         operands = {
@@ -141,14 +170,27 @@ class _Entry:
         }
         outlets = shaped.outlets()
         results = [outlet.blank() for outlet in outlets]
-        self.take = shaped.taker(outlets)
         fixed = [None if i in free else operand for i, operand in operands.items()]
         if any(operands[i] is not arrays[i] for i in free if i in operands):
             raise NotServedError("an input that varies would have to be packed in every call")
         bound = BoundChain(shaped.chain, [*fixed, *[None] * len(results)])
-        self.run = shaped.called(bound.runner_for(*[operands[i] for i in operands if i in free], *results))
-        self.parameters = [(i - 1, a) for i, a in enumerate(arrays) if i and i not in free]
-        self.link = Link(bound, outlets, [i for i in operands if i in free])
+        run = bound.runner_for(*[operands[i] for i in operands if i in free], *results)
+        parameters = [(i - 1, a) for i, a in enumerate(arrays) if i and i not in free]
+        self._fill(shaped, run, Link(bound, outlets, [i for i in operands if i in free]), parameters)
+
+    def _fill(self, shaped: ShapedPrimitive, run: Any, link: Link, parameters: list[tuple[int, Any]]) -> None:
+        self._shaped, self.link, self.parameters = shaped, link, parameters
+        self.take, self.run = shaped.taker(link.outlets), shaped.called(run)
+
+    def resized(self, arrays: Sequence[Any]) -> _Entry | None:
+        """The entry for arrays of other shapes, where the parameters are the same and it need not be built."""
+        link = self.link
+        shaped = self._shaped.resized(*[arrays[i] for i in link.given]) if self.fits(arrays[1:]) else None
+        if shaped is None:
+            return None
+        bound, entry = link.chain.resized(shaped.chain), _Entry.__new__(_Entry)
+        entry._fill(shaped, bound.run_addresses, Link(bound, shaped.outlets(), link.given), self.parameters)
+        return entry
 
     def fits(self, others: Sequence[Any]) -> bool:
         """Whether the parameters are the same objects as before, so no other memory."""
@@ -189,6 +231,7 @@ class CallSite:
         self._find, self._free, self.dtypes = find, free, dtypes
         self.others = [(i - 1, dtype) for i, dtype in zip(free[1:], dtypes[1:], strict=True)]
         self.entries, self._ahead = PerThread(), PerThread(_AHEAD)
+        self._built = PerThread()  # entries that served as models for other shapes
 
     def key(self, x: Any, others: Sequence[Any]) -> tuple[Any, ...]:
         """The key of an entry: the thread, and the shapes and strides of the inputs that vary."""
@@ -204,9 +247,17 @@ class CallSite:
     def _bind(self, arrays: tuple[Any, ...]) -> _Entry | None:
         """Bind the primitive for the inputs, if there is one. Raises NotServedError."""
         # Addresses are kept for constant parameters only: any other may be replaced, or written to.
+        built: list[_Entry] = self._built[key := (THREAD.cache_key,)] or self._built.keep(key, [])
+        for known in built:
+            if (entry := known.resized(arrays)) is not None:
+                return entry
         constant = all(a is None or i in self._free or is_constant(a) for i, a in enumerate(arrays))
         shaped = self._find(*arrays)
-        return _Entry(shaped, arrays, self._free) if shaped is not None and constant else None
+        if shaped is None or not constant:
+            return None
+        entry = _Entry(shaped, arrays, self._free)
+        built[:] = [entry, *built[: _VARIANTS - 1]]
+        return entry
 
     def enter(self, key: tuple[Any, ...], arrays: tuple[Any, ...]) -> _Entry | None:
         """Bind the primitive for these inputs, as `prepare` may have done, and keep it."""
@@ -232,6 +283,8 @@ class CallSite:
             if entry is not None:
                 self._ahead.keep(key, entry)
                 entry.link.chain.compile_ahead()
+        if entry:
+            THREAD.prepared = entry.link.chain.chain
         return tuple([outlet.blank() for outlet in entry.link.outlets]) if entry else None
 
     def link(self, x: Any, *others: Any) -> Link | None:

@@ -15,7 +15,7 @@ from oprack.kernel.specialization import JoinedSteps, StretchStep
 from oprack.python.implementation import without_collecting
 from oprack.python.logs import get_logger
 
-from oprack_onednn.c.runner import NOT_ORDINARY, RUNNER
+from oprack_onednn.c.runner import NOT_ORDINARY, RUNNER, ThreadState
 from oprack_onednn.chain.memory import memory_order
 from oprack_onednn.chain.thread import CHAIN, THREAD, PerThread
 from oprack_onednn.dnnl import _c
@@ -23,8 +23,10 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.operands import FLOAT, address
 from oprack_onednn.stretch.bound_stretch import BoundStretch, StretchContents
 from oprack_onednn.stretch.joinable import Joinable, Link
+from oprack_onednn.stretch.overlap import Overlap
 from oprack_onednn.stretch.views import copied, view_of
 from oprack_onednn.stretch.wiring import SubStretch, Wiring
+from oprack_onednn.threads.pool import POOL
 
 __all__ = ["STRETCHES", "Joinable", "Link", "joins"]
 
@@ -78,10 +80,24 @@ class _StretchFunction:
         one_by_one: Callable[[Any], Any] = lambda values: tuple(values[i] for i in kept)  # noqa: E731
         self._parameters_of = itemgetter(*kept) if len(kept) > 1 else one_by_one
         self._entries = PerThread()
+        self._numbers = [i for i, _ in self._varying]
+        self._overlaps = True
 
-    def __call__(self, *values: Any) -> Sequence[Any] | None:
-        if THREAD.revision != LIBRARY.threads_revision and not THREAD.ready():
+    def begin(self, *values: Any) -> Overlap | None:
+        """Let what is prepared run while the rest is; see oprack.kernel.specialization."""
+        if not self._overlaps or POOL.problem or not THREAD.ready() or THREAD.max_threads < 2:
             return None
+        found = self._met(values)
+        if found is None or found[2] & _MISALIGNED or self._entries[found[0]] is not None:
+            return None
+        return Overlap(self._wiring, values, _bound_whole, self._run_whole)
+
+    def _run_whole(self, overlaps: bool, values: Sequence[Any]) -> Sequence[Any] | None:
+        self._overlaps = overlaps
+        return self(*values)
+
+    def _met(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], list[int], int] | None:
+        """(key, addresses of what varies, all of these or'ed) of arrays that enter; None for dtypes that are others."""
         key: tuple[Any, ...] = (THREAD.cache_key,)
         starts, misplaced = [], 0
         for i, dtype in self._varying:
@@ -92,6 +108,15 @@ class _StretchFunction:
             start = address(x)
             starts.append(start)
             misplaced |= start
+        return key, starts, misplaced
+
+    def __call__(self, *values: Any) -> Sequence[Any] | None:
+        if THREAD.revision != LIBRARY.threads_revision and not THREAD.ready():
+            return None
+        found = self._met(values)
+        if found is None:
+            return None
+        key, starts, misplaced = found
         entry = self._entries[key]
         if entry is None or (
             # the same objects as before, so no other memory
@@ -107,28 +132,29 @@ class _StretchFunction:
         return None if not entry or misplaced & _MISALIGNED else self._run(key, entry, values, starts)
 
     def _run(self, key: tuple[Any, ...], entry: BoundStretch, values: Sequence[Any], starts: Sequence[int]) -> Any:
-        table, results = entry.native.values, []
-        for (i, _), start in zip(self._varying, starts, strict=True):
-            table[i] = start
-        for i, take in entry.takes:
-            y, table[i] = take()
-            results.append(y)
-        for i, root, offset in entry.shifted:
-            table[i] = table[root] + offset
+        results = entry.enter(zip(self._numbers, starts, strict=True))
         if entry.size > THREAD.state.capacity:
             THREAD.arena(entry.size)
         status = self._native_run(entry.native.pointer)
         if not status:
-            if entry.results is None:
-                return results
-            return entry.results(
-                dict(enumerate(values)) | {i: y for (i, _), y in zip(entry.takes, results, strict=True)}
-            )
+            return entry.leave(values, results)
         # nothing that entered was written to, so the ops can run one by one: the one that fails again says why
         if status != NOT_ORDINARY:
             self._entries.keep(key, _NONE)
             _LOG.warning("%s; its ops run one by one from now on", _failure(self._wiring, entry, status))
         return None
+
+
+def _bound_whole(wiring: Wiring, values: Sequence[Any], state: ThreadState) -> BoundStretch | None:
+    """Bind the chains of a stretch that runs once; None where an op has to run on its own."""
+    contents, arrays = StretchContents([], [], {}, {}), [*values]
+    for i in range(len(wiring.steps)):
+        made = _dry_run(wiring, i, arrays, contents)
+        if made is None:
+            return None
+        arrays += made
+    stretch = BoundStretch(wiring, contents, (), state)
+    return stretch if stretch.size <= _MOST else None
 
 
 def _bind(wiring: Wiring, values: Sequence[Any], parameters: Any) -> tuple[Any, Sequence[Any] | None]:

@@ -52,9 +52,8 @@ class Wiring:
         """Some of the steps as a stretch of their own."""
         steps = self.steps[begin:end]
         own = range(self.first[begin], self.first[end] if end < len(self.steps) else self.count)
-        read = {k for step in steps for k in _flat(step.arguments) if k is not None}
-        taken = sorted(read.difference(own))
-        later = {k for step in self.steps[end:] for k in _flat(step.arguments)}.union(self.leaving)
+        taken = sorted(reads_of(steps).difference(own))
+        later = reads_of(self.steps[end:]).union(self.leaving)
         left = [k for k in own if k in later]
         numbers = {k: i for i, k in enumerate([*taken, *own])}
         renumbered = [replace(step, arguments=[_numbered(a, numbers) for a in step.arguments]) for step in steps]
@@ -102,6 +101,11 @@ class SubStretch:
     wiring: Wiring
     taken: list[int]
     left: list[int]
+
+
+def reads_of(steps: Sequence[StretchStep]) -> set[int]:
+    """The numbers of the arrays that steps take."""
+    return {k for step in steps for k in _flat(step.arguments) if k is not None}
 
 
 def _numbered(argument: Argument, numbers: dict[int, int]) -> Argument:

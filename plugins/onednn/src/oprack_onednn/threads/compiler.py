@@ -48,6 +48,11 @@ class Compiler:
             return 0
         return self._library.oprack_compile_ahead(desc, threads, min(cores - 1, _MOST)) or 0
 
+    def done(self, job: int) -> bool:
+        """Whether a job has ended, so that to collect it takes no time."""
+        assert self._library is not None
+        return bool(self._library.oprack_compile_done(job))
+
     def collect(self, job: int) -> int:
         """The primitive of a job, which ends; 0 when it was not compiled: who collects it does so."""
         assert self._library is not None
