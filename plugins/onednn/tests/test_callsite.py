@@ -16,7 +16,7 @@ from oprack_onednn.chain.memory import is_channels_last
 from oprack_onednn.chain.primitive_chain import BoundChain
 from oprack_onednn.chain.thread import THREAD, PerThread
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.kernels import conv2d, conv2d_chain, pointwise_conv2d, pool2d, squeeze_excite
+from oprack_onednn.kernels import conv2d, conv2d_chain, fused_matmul, pointwise_conv2d, pool2d, squeeze_excite
 from oprack_onednn.stretch import callsite
 
 CLOSE = dict(rtol=2e-5, atol=2e-5)
@@ -271,6 +271,41 @@ def squeeze_sites(residual):
     call = call_of("onednn_squeeze_excite", ("X", "Reduce", "Expand"), reduce_post_ops=["relu"], expand_post_ops=[])
     parameters = [constant(8, 24, 1, 1), None, constant(24, 8, 1, 1)]
     return lambda: squeeze_excite._specialize(call), parameters
+
+
+def product_sites(residual):
+    given = ("X", "Y", "Bias", *(("Residual",) if residual else ()))
+    call = call_of("matmul_post_ops", given, x_num_col_dims=2, post_ops=["relu", *(["residual"] if residual else [])])
+    return lambda: fused_matmul._specialize_fused(call), [constant(24, 96), constant(96)]
+
+
+@pytest.mark.parametrize("residual", [False, True])
+def test_products_of_other_sizes_need_no_chain(monkeypatch, any_size, residual):
+    if RUNNER.library is None or not RUNNER.library.oprack_convolution_serves():
+        pytest.skip("steps in C for any size need the compiled library, and a CPU with AVX-512")
+    make, parameters = product_sites(residual)
+    built, build, site = [], callsite._Entry.__init__, product_sites(residual)[0]()
+    for n, rows in ((4, 30), (2, 7), (1, 300), (5, 64)):
+        x, more = normal(n, rows, 24), [normal(n, rows, 96, seed=1)] if residual else []
+        monkeypatch.setattr(callsite._Entry, "__init__", lambda self, *a: built.append(a) or build(self, *a))
+        y = site(x, *parameters, *more)
+        monkeypatch.undo()
+        assert y.flags.c_contiguous and y.shape == (n, rows, 96)
+        np.testing.assert_array_equal(y, make()(x, *parameters, *more))
+    assert len(built) == 1
+    # of one order alone are rows what they seem to be
+    x, more = normal(24, 3, 30).transpose(1, 2, 0), [normal(3, 30, 96, seed=1)] if residual else []
+    np.testing.assert_allclose(site(x, *parameters, *more), make()(x.copy(), *parameters, *more), **CLOSE)
+
+
+def test_a_swapped_product_is_no_other_one_of_another_size(any_size):
+    call = call_of("matmul_post_ops", ("X", "Y"), x_num_col_dims=1, trans_x=True)
+    site, y = fused_matmul._specialize_fused(call), constant(24, 96)
+    for rows in (24, 30, 24):
+        x = normal(24, rows)
+        np.testing.assert_allclose(site(x, y), x.T @ y, **CLOSE)
+    x = normal(30, 24).T.copy()
+    np.testing.assert_allclose(site(x, y), x.T @ y, **CLOSE)
 
 
 SITES = [(chain_sites, False), (chain_sites, True), (pixel_sites, False), (pixel_sites, True), (squeeze_sites, False)]

@@ -102,6 +102,8 @@ INLINE WIDEST void tile(const struct from *from, const struct slice *slice, cons
 WIDEST void layer_follow(const struct layer *layer, const float *added, int64_t added_row, float *out, int64_t out_row,
                          int64_t rows, int64_t width)
 {
+    if (out_row == width && (!added || added_row == width)) /* all in a row: more at a time for each function */
+        width *= rows, rows = 1, out_row = added_row = width;
     for (int64_t i = begins_in_registers(layer); i <= layer->count; i++) {
         if (i && i == layer->added_at) /* behind a function: what is added to sums was */
             for (int64_t r = 0; r < rows; r++)

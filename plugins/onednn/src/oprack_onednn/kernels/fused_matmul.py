@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -20,11 +21,17 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Memory, MemoryDesc, dims
-from oprack_onednn.kernels._convolution import Filter, Window, add_pixel_layer, conv_layer
+from oprack_onednn.kernels._convolution import ConvolutionStep, Filter, Window, add_pixel_layer, conv_layer
 from oprack_onednn.kernels._implementation import convolution, is_read_once
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
-from oprack_onednn.stretch.callsite import RowMajorPrimitive, attempt, call_site
+from oprack_onednn.stretch.callsite import (
+    RowMajorPrimitive,
+    ShapedPrimitive,
+    SizedRowMajorPrimitive,
+    attempt,
+    call_site,
+)
 
 # Rows of a weight up to which a step in C is as fast: with more of them its columns do not stay in the first cache.
 _SHALLOW = 240
@@ -52,6 +59,7 @@ class FusedPrimitive(RowMajorPrimitive):
         bfloat16: bool,
     ) -> None:
         self.shape = shape
+        self._step: ConvolutionStep | None = None
         k, n = y_shape
         dense = apart == k and (residual is None or residual[2] == n)
         shallow = constant and dense and not bfloat16 and k <= _SHALLOW
@@ -107,8 +115,19 @@ class FusedPrimitive(RowMajorPrimitive):
             return False
         self.chain = PrimitiveChain()
         source, target = MemoryDesc.strided((m, k)), MemoryDesc.strided((m, n))
-        _, self.weights = add_pixel_layer(self.chain, layer, (1, m, 1), source, target, residual is not None)
+        added = residual is not None
+        self._step, self.weights = add_pixel_layer(self.chain, layer, (1, m, 1), source, target, added)
         return True
+
+    def resized(self, x: Array, *others: Array) -> ShapedPrimitive | None:
+        lead, step = x.shape[: len(self.shape) - 1], self._step
+        if step is None or not all(a.flags.c_contiguous for a in (x, *others)):
+            return None
+        m, k = math.prod(lead), math.prod(x.shape[len(lead) :])
+        found, shape = step.resized((1, k, m, 1)), (*lead, self.shape[-1])
+        return (
+            None if found is None or any(a.shape != shape for a in others) else SizedRowMajorPrimitive(found[0], shape)
+        )
 
 
 def _find_fused(
@@ -178,7 +197,7 @@ def _specialize_fused(call: KernelSpecialization) -> Callable[..., Any]:
     def fallback(x: Array, y: Array, bias: Array | None = None, residual: Array | None = None) -> Array:
         return _run_fused(x, y, bias, residual, attrs)
 
-    return call_site(find, (0, 3) if call.has_input("Residual") else (0,), fallback)
+    return call_site(find, (0, 3) if call.has_input("Residual") else (0,), fallback, resizes=not own[1])
 
 
 @onednn_kernel("matmul_post_ops", specialize=_specialize_fused)

@@ -112,6 +112,14 @@ class ShapedPrimitive:
         return result
 
 
+class RowMajorPrimitive(ShapedPrimitive):
+    """A chain whose result is a row-major array of `shape`."""
+
+    def outlet(self) -> Outlet:
+        strides = tuple(self.dtype.itemsize * s for s in contiguous_strides(self.shape))
+        return Outlet(self.shape, strides, self.dtype)
+
+
 class SizedPrimitive(ShapedPrimitive):
     """What `resized` returns.
 
@@ -124,12 +132,8 @@ class SizedPrimitive(ShapedPrimitive):
         self.chain, self.shape, self.weights = chain, shape, {}
 
 
-class RowMajorPrimitive(ShapedPrimitive):
-    """A chain whose result is a row-major array of `shape`."""
-
-    def outlet(self) -> Outlet:
-        strides = tuple(self.dtype.itemsize * s for s in contiguous_strides(self.shape))
-        return Outlet(self.shape, strides, self.dtype)
+class SizedRowMajorPrimitive(SizedPrimitive, RowMajorPrimitive):
+    """The same for row-major results."""
 
 
 def attempt(find: Callable[..., ShapedPrimitive | None], *arrays: Any) -> Any:
@@ -219,6 +223,7 @@ class CallSite:
         find: Returns the primitive for the inputs, or None.
         free: Positions, in order, of the inputs that vary; the first input is one of them.
         dtypes: Of the inputs that vary, in the order of `free`.
+        resizes: Whether primitives see the inputs as they are, so that they can be resized.
 
     Attributes:
         entries: By key; _NONE where nothing can be bound.
@@ -226,9 +231,13 @@ class CallSite:
     """
 
     def __init__(
-        self, find: Callable[..., ShapedPrimitive | None], free: Sequence[int], dtypes: Sequence[np.dtype]
+        self,
+        find: Callable[..., ShapedPrimitive | None],
+        free: Sequence[int],
+        dtypes: Sequence[np.dtype],
+        resizes: bool = True,
     ) -> None:
-        self._find, self._free, self.dtypes = find, free, dtypes
+        self._find, self._free, self.dtypes, self._resizes = find, free, dtypes, resizes
         self.others = [(i - 1, dtype) for i, dtype in zip(free[1:], dtypes[1:], strict=True)]
         self.entries, self._ahead = PerThread(), PerThread(_AHEAD)
         self._built = PerThread()  # entries that served as models for other shapes
@@ -248,7 +257,7 @@ class CallSite:
         """Bind the primitive for the inputs, if there is one. Raises NotServedError."""
         # Addresses are kept for constant parameters only: any other may be replaced, or written to.
         built: list[_Entry] = self._built[key := (THREAD.cache_key,)] or self._built.keep(key, [])
-        for known in built:
+        for known in built if self._resizes else ():
             if (entry := known.resized(arrays)) is not None:
                 return entry
         constant = all(a is None or i in self._free or is_constant(a) for i, a in enumerate(arrays))
@@ -303,6 +312,7 @@ def call_site(
     free: Sequence[int] = (0,),
     fallback: Callable[..., Any] | None = None,
     dtypes: Sequence[np.dtype] = (),
+    resizes: bool = True,
 ) -> JoinableFunction:
     """Make a function of an op's inputs that computes its result, or declines.
 
@@ -312,8 +322,9 @@ def call_site(
             whose addresses are set once.
         fallback: Called for inputs for which nothing can be bound; None attempts the primitive without binding.
         dtypes: Of the inputs that vary, in the order of `free`; default: float32.
+        resizes: Whether `find` asks for primitives of the inputs as they are, and not of others that it makes of them.
     """
-    site = CallSite(find, free, dtypes or [FLOAT] * len(free))
+    site = CallSite(find, free, dtypes or [FLOAT] * len(free), resizes)
     function = (_of_several if site.others else _of_one)(site, fallback or partial(attempt, find))
     return joins(function, Joinable(free, site.link, dtypes=site.dtypes, prepare=site.prepare))
 
