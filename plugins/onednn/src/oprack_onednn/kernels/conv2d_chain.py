@@ -194,8 +194,11 @@ class ConvChainPrimitive(ShapedPrimitive):
         """Find the layers that are computed in C, and the last one of each step: those in a row are one."""
         self._native_layers: list[ConvLayer | None] = []
         for i, (w, layer, shape) in enumerate(zip(self.filters, self.layers, self.shapes[1:], strict=True)):
-            depthwise = layer.groups > 1 and layer.groups == w.shape[0] == self.shapes[i][1]
-            plain = (layer.groups == 1 or depthwise) and not layer.bfloat16 and not self._reads_bfloat16[i]
+            channels = self.shapes[i][1]
+            depthwise = layer.groups > 1 and layer.groups == w.shape[0] == channels
+            # the step trusts that a filter has these: it would be led out of it
+            fits = w.shape[1] == 1 if depthwise else layer.groups == 1 and w.shape[1] == channels
+            plain = fits and not layer.bfloat16 and not self._reads_bfloat16[i]
             plain = plain and not (self._adds_bfloat16 and RESIDUAL in layer.post_ops) and not self._writes_bfloat16[i]
             pixels = shape[0] * math.prod(shape[2:])
             window = Window(w.shape[2:], layer.strides, layer.paddings[::2], layer.paddings[1::2])

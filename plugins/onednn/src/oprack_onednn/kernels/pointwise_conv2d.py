@@ -129,7 +129,7 @@ class PointwisePrimitive(ShapedPrimitive):
             return False
         n, _, *size = x.shape
         scaled = input_scale is not None
-        if scaled and w.shape[0] < _MANY_OUTPUTS:
+        if (scaled and w.shape[0] < _MANY_OUTPUTS) or w.shape[1] != x.shape[1]:
             return False
         layer = conv_layer(filter_of(w), Window(), biased, post_ops, n * math.prod(size))
         if layer is None:
