@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from oprack.cache import BUDGET, Cache
@@ -21,9 +21,6 @@ from oprack_onednn.dnnl.objects import Stream
 from oprack_onednn.threads.background import Background
 from oprack_onednn.threads.pool import POOL
 from oprack_onednn.threads.process import SignalStack
-
-if TYPE_CHECKING:
-    from oprack_onednn.chain.primitive_chain import PrimitiveChain
 
 # Chains of a Python thread; what they take is bounded by the budget of all caches.
 _PRIMITIVES = 1 << 16
@@ -56,6 +53,21 @@ class _ScratchAccount:
 
     def __del__(self) -> None:
         self.set(0)
+
+
+class Prepared(Protocol):
+    """A chain.
+
+    Attributes:
+        seconds: How long one core takes about for it.
+        is_ready: Whether all of it is compiled.
+    """
+
+    @property
+    def seconds(self) -> float: ...
+
+    @property
+    def is_ready(self) -> bool: ...
 
 
 class Arena:
@@ -114,7 +126,7 @@ class Thread(Arena, threading.local):
         self.limit = self._threads = 0
         self._team = 1
         self.work = 0.0
-        self.prepared: PrimitiveChain | None = None
+        self.prepared: Prepared | None = None
         self.cache_key = 0
         self.alive = _Alive()
         self._by_threads: dict[int, tuple[int, Cache]] = {}

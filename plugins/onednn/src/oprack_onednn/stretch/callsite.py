@@ -240,7 +240,11 @@ class CallSite:
         self._find, self._free, self.dtypes, self._resizes = find, free, dtypes, resizes
         self.others = [(i - 1, dtype) for i, dtype in zip(free[1:], dtypes[1:], strict=True)]
         self.entries, self._ahead = PerThread(), PerThread(_AHEAD)
-        self._built = PerThread()  # entries that served as models for other shapes
+
+    @cached_property
+    def _built(self) -> PerThread:
+        """Entries to resize, a list for each thread; made when there is one, as small inputs never bind anything."""
+        return PerThread()
 
     def key(self, x: Any, others: Sequence[Any]) -> tuple[Any, ...]:
         """The key of an entry: the thread, and the shapes and strides of the inputs that vary."""

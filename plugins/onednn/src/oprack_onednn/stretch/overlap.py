@@ -9,18 +9,15 @@ the rest itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from oprack.python.implementation import without_collecting
 
 from oprack_onednn.c.runner import RUNNER, ThreadState
-from oprack_onednn.chain.thread import THREAD
+from oprack_onednn.chain.thread import THREAD, Prepared
 from oprack_onednn.dnnl.operands import address
 from oprack_onednn.stretch.bound_stretch import BoundStretch
 from oprack_onednn.stretch.wiring import Wiring, reads_of
-
-if TYPE_CHECKING:
-    from oprack_onednn.chain.primitive_chain import PrimitiveChain
 
 # Seconds that the ops of a piece take at least on one core: to bind it, and to wake the other core, takes 0.2 ms.
 _LEAST = 1e-3
@@ -45,7 +42,7 @@ class Overlap:
         self._wiring, self._bind, self._whole = wiring, bind, whole
         self._arrays: list[Any] = [*values, *[None] * (wiring.count - wiring.entering)]
         self._begun = self._ready = 0  # steps
-        self._chains: list[PrimitiveChain] = []  # of those that are ready and have not begun
+        self._chains: list[Prepared] = []  # of those that are ready and have not begun
         self._failed = False
         THREAD.prepared = None
 
