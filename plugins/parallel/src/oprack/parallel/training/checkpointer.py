@@ -273,8 +273,10 @@ class _Job:
             error = found
             let_interruptions_pass()
             if self.ranks.rank:
+                unfinished = self.directory / f"{self.name}.failing"
                 with contextlib.suppress(OSError):
-                    (self.directory / f"{self.name}.failed").write_text(str(found), encoding="utf-8")
+                    unfinished.write_text(str(found), encoding="utf-8")
+                    unfinished.replace(unfinished.with_suffix(".failed"))  # whole: rank 0 reads what it finds
         self._error = error
         self.held = Held()
 
