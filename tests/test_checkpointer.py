@@ -191,19 +191,22 @@ def test_dropout_goes_on_as_it_would_have(tmp_path):
 
 def test_a_save_that_fails_leaves_the_last_one_and_is_told_by_all_ranks_at_the_next_call(start, tmp_path, monkeypatch):
     trained("zero", 2, start, tmp_path)
-    plain, write_text = checkpointer.write_tensors, Path.write_text
+    plain = checkpointer.write_tensors
 
     def failing(file: Any, arrays: Any, metadata: Any) -> None:
         if "part-00001" in file.name:
             raise OSError(28, "No space left on device")
         plain(file, arrays, metadata)
 
-    def slowly(file: Path, text: str, **options: Any) -> int:
-        file.touch()  # what a file system shows of a file that is being written
-        time.sleep(0.2)
-        return write_text(file, text, **options)
+    def slowly(write: Callable[..., int], file: Path, *given: Any, **options: Any) -> int:
+        if "part-00001" in file.name:
+            file.touch()  # what a file system shows of a file that is being written
+            time.sleep(0.2)
+        return write(file, *given, **options)
 
-    monkeypatch.setattr(Path, "write_text", slowly)
+    for name in ("write_text", "write_bytes"):
+        write = getattr(Path, name)
+        monkeypatch.setattr(Path, name, lambda *given, write=write, **options: slowly(write, *given, **options))
 
     def rank(world: parallel.Communicator) -> str:
         module, adam, step = setting("zero", world, start)

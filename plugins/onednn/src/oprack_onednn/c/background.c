@@ -51,7 +51,7 @@ static void *work(void *argument)
         pthread_mutex_lock(&it->lock);
         if (it->team)
             pool_rest(it->team, 1); /* or its workers would spin for more, on the CPUs of the owner's */
-        it->status = it->status ? it->status : status;
+        it->status = status;
         it->stretch = NULL;
         pthread_cond_broadcast(&it->changed);
     }
@@ -110,15 +110,13 @@ static struct background *started(void)
     return own;
 }
 
-/* Have a stretch run, once what runs has ended. It stays until oprack_background_wait has returned. Returns whether it will. */
+/* Have a stretch run, which stays until oprack_background_wait, called in between, has returned. Returns whether it will. */
 EXPORTED int oprack_background_start(struct stretch *stretch)
 {
     struct background *it = started();
     if (!it)
         return 0;
     pthread_mutex_lock(&it->lock);
-    while (it->stretch)
-        pthread_cond_wait(&it->changed, &it->lock);
     it->stretch = stretch;
     it->control = _mm_getcsr();
     pthread_cond_broadcast(&it->changed);
@@ -137,7 +135,7 @@ EXPORTED int oprack_background_busy(void)
     return busy;
 }
 
-/* Help with what runs until it has ended. Returns what the first run did, since the last call, that was not 0; else 0. */
+/* Help with what runs until it has ended. Returns what it did; 0 where nothing ran since the last call. */
 EXPORTED int64_t oprack_background_wait(void)
 {
     struct background *it = own;
@@ -158,8 +156,6 @@ EXPORTED int64_t oprack_background_wait(void)
 }
 
 #else
-
-struct stretch;
 
 EXPORTED int oprack_background_start(struct stretch *stretch)
 {

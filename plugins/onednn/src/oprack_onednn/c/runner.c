@@ -53,6 +53,7 @@ struct source {
 #define IN_ARENA (-1)
 #define STAYS (-2)
 #define MOST_SOURCES 64
+#define INVALID_ARGUMENTS 2 /* of oneDNN's statuses */
 
 /* A primitive with its arguments. Without a primitive, a copy from scratch memory into operand `operand`, with the
    struct spread for arguments; or, without both, a look at `count` floats of that operand, which end the run when one of
@@ -149,6 +150,8 @@ static int run_native(const struct thread *thread, const struct step *step, char
     const struct native *native = (const void *)((const char *)step->primitive - 1);
     const struct source *sources = step->arguments;
     void *memory[MOST_SOURCES];
+    if (step->count > MOST_SOURCES)
+        return INVALID_ARGUMENTS;
     for (int64_t i = 0; i < step->count; i++) {
         const int64_t operand = sources[i].operand;
         memory[i] = operand == STAYS      ? (char *)(uintptr_t)sources[i].offset

@@ -22,8 +22,6 @@ class _Native(Structure):
     _fields_ = (("run", c_void_p), ("settings", c_void_p))
 
 
-MOST_SOURCES = 64
-"""How many pieces of memory a function takes at most, as runner.c has it."""
 IN_ARENA, STAYS = -1, -2
 """In the place of an operand's number: memory that lies in scratch memory, or at an address that stays."""
 
@@ -35,8 +33,7 @@ class _Room(NamedTuple):
 class NativeStep:
     """A function of the compiled library that chains take in place of a primitive and of its descriptor.
 
-    Its arguments are memory, MOST_SOURCES at most, in the order in which the function takes it. It needs
-    `RUNNER.library`.
+    Its arguments are memory, in the order in which the function takes it. It needs `RUNNER.library`.
 
     Args:
         function: Name of the exported function.

@@ -179,8 +179,7 @@ class PrimitiveChain:
         if more or not isinstance(desc, NativeStep) or apart:
             return None
         chain = PrimitiveChain()
-        chain.external, chain.places, chain.steps = self.external, self.places, [(step, memory)]
-        chain.scratchpad = step.room
+        chain.steps, chain.scratchpad = [(step, memory)], step.room
         chain.seconds = step.seconds = 2.0 * step.products * _PER_OPERATION + (moved + step.room) * _PER_BYTE
         chain.threads = THREAD.threads_for(chain.seconds)
         return chain
@@ -394,10 +393,11 @@ class BoundChain:
 
     def run_addresses(self, *addresses: int) -> None:
         """Run with the addresses of the external memory that is not fixed, without checks."""
+        stretch, run = self._own_stretch, RUNNER.run
         # The runner's structs take longer to make than they save in one run, and many shapes are met only once; but
         # native steps are its own.
-        own = self._ran or any(isinstance(desc, NativeStep) for desc, _ in self._referenced[0].steps)
-        stretch, run = self._own_stretch or (self._make_own_stretch() if own else None), RUNNER.run
+        if stretch is None and (self._ran or any(isinstance(desc, NativeStep) for desc, _ in self.chain.steps)):
+            stretch = self._make_own_stretch()
         if stretch is None or run is None:
             self._ran = True
             self._run_step_by_step(addresses)

@@ -17,7 +17,7 @@ from oprack_onednn.c.runner import RUNNER, ThreadState
 from oprack_onednn.chain.thread import THREAD, Prepared
 from oprack_onednn.dnnl.operands import address
 from oprack_onednn.stretch.bound_stretch import BoundStretch
-from oprack_onednn.stretch.wiring import Wiring, reads_of
+from oprack_onednn.stretch.wiring import Wiring
 
 # Seconds that the ops of a piece take at least on one core: to bind it, and to wake the other core, takes 0.2 ms.
 _LEAST = 1e-3
@@ -57,7 +57,6 @@ class Overlap:
         if not chains or self._failed or background.busy:
             return
         if sum([chain.seconds for chain in chains]) >= _LEAST and all([chain.is_ready for chain in chains]):
-            background.settle()
             self._run(self._ready, ahead=True)
             chains.clear()
 
@@ -100,9 +99,7 @@ class Overlap:
             status, self._failed = 0, not background.start(bound.native, bound, values, results)
         for k, y in zip(piece.left, bound.leave(values, results), strict=True):
             arrays[k] = y
-        later = {*reads_of(self._wiring.steps[end:]), *self._wiring.leaving}
-        for k in piece.taken:
-            if k not in later:
-                arrays[k] = None  # its memory serves again when nothing runs that reads it
+        for k in piece.dead:
+            arrays[k] = None  # its memory serves again when nothing runs that reads it
         self._begun = end
         return status

@@ -52,12 +52,12 @@ class Wiring:
         """Some of the steps as a stretch of their own."""
         steps = self.steps[begin:end]
         own = range(self.first[begin], self.first[end] if end < len(self.steps) else self.count)
-        taken = sorted(reads_of(steps).difference(own))
-        later = reads_of(self.steps[end:]).union(self.leaving)
-        left = [k for k in own if k in later]
+        taken = sorted(_reads_of(steps).difference(own))
+        later = _reads_of(self.steps[end:]).union(self.leaving)
+        left, dead = [k for k in own if k in later], [k for k in taken if k not in later]
         numbers = {k: i for i, k in enumerate([*taken, *own])}
         renumbered = [replace(step, arguments=[_numbered(a, numbers) for a in step.arguments]) for step in steps]
-        return SubStretch(Wiring(renumbered, len(taken), [numbers[k] for k in left]), taken, left)
+        return SubStretch(Wiring(renumbered, len(taken), [numbers[k] for k in left]), taken, left, dead)
 
     def call(self, i: int, arrays: Sequence[Any]) -> list[Any] | None:
         """What step `i` computes, by its function or by those that take over; None where it can't be told."""
@@ -96,14 +96,16 @@ class SubStretch:
         wiring: The steps, with numbers of their own.
         taken: Numbers, in the stretch, of the arrays that enter.
         left: Numbers, in the stretch, of the results that are read later.
+        dead: Those of the arrays that enter that are not.
     """
 
     wiring: Wiring
     taken: list[int]
     left: list[int]
+    dead: list[int]
 
 
-def reads_of(steps: Sequence[StretchStep]) -> set[int]:
+def _reads_of(steps: Sequence[StretchStep]) -> set[int]:
     """The numbers of the arrays that steps take."""
     return {k for step in steps for k in _flat(step.arguments) if k is not None}
 

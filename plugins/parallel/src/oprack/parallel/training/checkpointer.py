@@ -273,10 +273,8 @@ class _Job:
             error = found
             let_interruptions_pass()
             if self.ranks.rank:
-                unfinished = self.directory / f"{self.name}.failing"
                 with contextlib.suppress(OSError):
-                    unfinished.write_text(str(found), encoding="utf-8")
-                    unfinished.replace(unfinished.with_suffix(".failed"))  # whole: rank 0 reads what it finds
+                    self._tell("failed", str(found).encode())
         self._error = error
         self.held = Held()
 
@@ -303,10 +301,13 @@ class _Job:
             with open(file, "xb") as opened:
                 write_tensors(opened, arrays, {"format": "np", "oprack_regions": regions})
         part = {"file": file.name, "pieces": entries, "values": self.held.values, "names": self.names}
-        ready = self.directory / f"{self.name}.json"
-        temporary = ready.with_suffix(".writing")
-        temporary.write_bytes(seal(part))
-        os.replace(temporary, ready)  # complete or not there, for rank 0
+        self._tell("json", seal(part))
+
+    def _tell(self, suffix: str, data: bytes) -> None:
+        """Write a file for rank 0, to which it is complete or not there."""
+        temporary = self.directory / f"{self.name}.writing"
+        temporary.write_bytes(data)
+        os.replace(temporary, self.directory / f"{self.name}.{suffix}")
 
     def _gather(self) -> None:
         """Wait for the files of all ranks, and write the manifest of them."""
