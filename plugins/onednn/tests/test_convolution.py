@@ -10,9 +10,9 @@ from oprack_nn.ops.post_ops import RESIDUAL, encode
 from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.library import LIBRARY
+from oprack_onednn.kernels import pointwise_conv2d
 from oprack_onednn.kernels.conv2d_chain import Layer, find_primitive
 from oprack_onednn.kernels.fused_matmul import FusedPrimitive
-from oprack_onednn.kernels.pointwise_conv2d import PointwisePrimitive
 
 FUNCTIONS = {
     "gelu": lambda x: x * (0.5 + np.vectorize(math.erf)(x / math.sqrt(2)) / 2),
@@ -206,7 +206,7 @@ def test_pixels_with_a_scale_of_each_image(monkeypatch, threads, n, size, channe
     scale = rng.random((n, channels, 1, 1), np.float32)
     added = rng.standard_normal((n, *size, outputs), np.float32).transpose(0, 3, 1, 2)
     w, bias = constant(outputs, channels, 1, 1), constant(outputs)
-    primitive = PointwisePrimitive(x, w, bias, scale, None, added, (POST_OPS["relu"], RESIDUAL), False, False)
+    primitive = pointwise_conv2d._build(x, w, bias, scale, None, added, (POST_OPS["relu"], RESIDUAL), False, False)
     assert [step.impl for step, _ in primitive.chain.steps] == ["oprack:oprack_convolution"]
     want = np.einsum("nchw,kc->nkhw", np.float64(x) * scale, w[:, :, 0, 0]) + bias.reshape(-1, 1, 1)
     got = primitive.run(x, w, bias, scale, added)

@@ -11,11 +11,11 @@ import time
 import numpy as np
 import pytest
 from oprack_onednn.c.runner import RUNNER, NativeStretch, _Stretch
+from oprack_onednn.chain.memory import channels_last_desc
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.dnnl.objects import MemoryDesc
-from oprack_onednn.kernels._convolution import Filter, Window, add_pixel_layer, conv_layer
+from oprack_onednn.kernels._convolution import ConvolutionStep, Filter, Window, conv_layer
 from oprack_onednn.stretch import callsite, overlap
 from oprack_onednn.threads.background import Background
 from oprack_onednn.threads.pool import POOL
@@ -119,8 +119,7 @@ def slow_chain():
     if layer is None:
         pytest.skip("products in C need AVX-512")
     chain = PrimitiveChain()
-    source, target = MemoryDesc.strided((rows_, inner)), MemoryDesc.strided((rows_, columns))
-    add_pixel_layer(chain, layer, (1, rows_, 1), source, target, False)
+    ConvolutionStep(chain, [layer], channels_last_desc((1, inner, rows_, 1)))
     x, w = normal(rows_, inner), np.zeros(inner * columns, np.float32)
     y = np.empty((rows_, columns), np.float32)
     bound = chain.bound()

@@ -50,10 +50,13 @@ def constant(*shape, seed=0):
 
 
 def chain_of_convolutions(x):
-    """A chain with inputs, packed weights, scratch memory and a result that is seen in parts; and its parameters."""
-    attrs = dict(strides=[1] * 4, paddings=[1] * 8, groups=[1, 1], biased=[True, True])
+    """A chain with inputs, packed weights, scratch memory and a result that is seen in parts; and its parameters.
+
+    Groups are oneDNN's, so it has primitives.
+    """
+    attrs = dict(strides=[1] * 4, paddings=[1] * 8, groups=[1, 2], biased=[True, True])
     layers = layers_of(attrs | dict(post_op_counts=[1, 0], post_ops=["relu"]))
-    parameters = constant(8, x.shape[1], 3, 3), constant(4, 8, 3, 3), constant(8, seed=1), constant(4, seed=1)
+    parameters = constant(8, x.shape[1], 3, 3), constant(4, 4, 3, 3), constant(8, seed=1), constant(4, seed=1)
     return find_primitive(layers, x, parameters[:2], parameters[2:], None), parameters
 
 

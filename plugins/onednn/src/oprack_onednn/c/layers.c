@@ -12,9 +12,10 @@
 #ifdef POOL
 
 #define BLOCKS 4 /* vectors of columns of a tile at most */
-#define ROWS 12  /* rows at most: sums, what is multiplied and addresses stay in registers */
+#define ROWS 24  /* rows at most: sums, what is multiplied and addresses stay in registers */
+#define LOW 12   /* rows at most of other tiles of a vector or two */
 #define SLICE 6144 /* weights that a tile reads at a time: they stay in the first cache while all tiles go by */
-#define ROWS_OF(vectors) ((vectors) == 4 ? 6 : (vectors) == 3 ? 9 : ROWS)
+#define ROWS_OF(vectors) ((vectors) == 4 ? 6 : (vectors) == 3 ? 9 : (vectors) == 2 ? LOW : ROWS)
 
 /* How many of `left` vectors of columns make the next block: as few blocks as can be of one or two. */
 INLINE int64_t block_of(int64_t left) { return left < 3 ? left : left % 3 == 0 || left == 5 ? 3 : 4; }
@@ -55,6 +56,25 @@ INLINE WIDEST void plus(vec sums[ROWS][BLOCKS], const struct around *around, con
 #undef NUMBERS
 }
 
+/* The sums of a tile of one vector of columns, which takes as long as loads do. Rows share addresses by threes, of which
+   the compiler does not know that they go in step: it would keep one of each row, in memory. */
+INLINE WIDEST void one_column(const float *a, int64_t pitch, int64_t inner, const float *w, vec sums[ROWS][BLOCKS],
+                              const int rows)
+{
+    const float *thirds[ROWS / 3];
+    UNROLL for (int i = 0; 3 * i < rows; i++)
+        thirds[i] = a + 3 * i * pitch;
+    for (int64_t k = 0; k < inner; k++) {
+        const vec column = _mm512_loadu_ps(w + k * LANES);
+        UNROLL for (int i = 0; 3 * i < rows; i++)
+            __asm__("" : "+r"(thirds[i]));
+        UNROLL for (int r = 0; r < rows; r++)
+            sums[r][0] = _mm512_fmadd_ps(_mm512_set1_ps(thirds[r / 3][r % 3 * pitch]), column, sums[r][0]);
+        UNROLL for (int i = 0; 3 * i < rows; i++)
+            thirds[i]++;
+    }
+}
+
 /* Some rows times some vectors of columns, whose weights lie row by row; next: weights that will be needed soon. */
 INLINE WIDEST void tile(const struct from *from, const struct slice *slice, const float *pixels, const float *w,
                         const float *next, const struct around *around, float *out, int64_t out_row,
@@ -70,6 +90,11 @@ INLINE WIDEST void tile(const struct from *from, const struct slice *slice, cons
         plus(sums, around, place, rows, vectors);
     for (int64_t y = 0; y < slice->taps; y++) {
         const float *a = pixels + y * from->apart;
+        if (vectors == 1) {
+            one_column(a, pitch, inner, w, sums, rows);
+            w += inner * LANES;
+            continue;
+        }
         for (int64_t k = 0; k < inner; k++, w += vectors * LANES) {
             _mm_prefetch((const char *)next, _MM_HINT_T0);
             next += LANES;
@@ -142,7 +167,16 @@ INLINE WIDEST void some_rows(const struct from *from, const struct slice *slice,
         OF_ROWS(10)
         OF_ROWS(11)
         OF_ROWS(12)
+        OF_ROWS(ROWS)
     }
+}
+
+/* The rows of the next tile of `left` ones: about equal ones, but for high ones of a vector. */
+INLINE int64_t tile_rows(int64_t left, const int vectors)
+{
+    if (vectors == 1 && left >= ROWS)
+        return ROWS;
+    return parts_of(left, parts_of(left, vectors == 1 ? LOW : ROWS_OF(vectors)));
 }
 
 /* All tiles of a slice of some vectors of columns from `column` on; pixels: the first number that it reads. */
@@ -150,14 +184,13 @@ INLINE WIDEST void slice_product(const struct from *from, const struct slice *sl
                                  const float *w, const struct around *around, float *out, int64_t out_row,
                                  int64_t column, int64_t width, const int vectors)
 {
-    const int64_t depth = slice->taps * slice->inner, tiles = parts_of(rows, ROWS_OF(vectors));
-    const int64_t least = rows / tiles, more = rows % tiles; /* tiles that have a row more than the others */
+    const int64_t depth = slice->taps * slice->inner;
     const float *behind = w + vectors * LANES * depth;
     struct place place = {0, column, lanes(width - (vectors - 1) * LANES)};
     for (int64_t line = 0; line < from->lines; line++) {
         const float *at = pixels + line * from->line;
-        for (int64_t t = 0, count; t < tiles; t++, place.row += count, at += count * from->pitch) {
-            count = least + (t < more);
+        for (int64_t t = 0, left = rows, count; left; t++, left -= count, place.row += count, at += count * from->pitch) {
+            count = tile_rows(left, vectors);
             const float *next = line == 0 && t < vectors ? behind + t * LANES * depth : behind;
             float *to = out + place.row * out_row + column;
             some_rows(from, slice, at, w, next, around, to, out_row, place, count, vectors);

@@ -12,34 +12,33 @@ import numpy as np
 from oprack_nn.ops.post_ops import RESIDUAL
 
 from oprack_onednn.c.runner import RUNNER
-from oprack_onednn.chain.memory import aligned_empty, is_channels_last
+from oprack_onednn.chain.memory import aligned_empty, channels_last_desc, image_desc, is_channels_last
 from oprack_onednn.chain.native_steps import NativeStep
 from oprack_onednn.chain.parameters import FromConstants, Weights
+from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import MemoryDesc
-from oprack_onednn.dnnl.operands import FLOAT
+from oprack_onednn.dnnl.operands import FLOAT, External
 from oprack_onednn.kernels._implementation import is_read_once
 from oprack_onednn.kernels._steps import KINDS, functions
-from oprack_onednn.stretch.callsite import SizedPrimitive
+from oprack_onednn.stretch.callsite import ShapedPrimitive, SizedPrimitive
 
 if TYPE_CHECKING:
     from oprack.kernel import Array
 
-    from oprack_onednn.chain.primitive_chain import PrimitiveChain
     from oprack_onednn.dnnl.objects import Memory
+
 
 MOST = 16
 """Layers of a step, as chain.c has it."""
 _LANES = 16  # of a register
 _FUNCTIONS = 2  # that follow a layer at most
 _KINDS = KINDS | {"gelu_erf": -1}  # which layers.h has besides
-# Outputs up to which oneDNN's code, which computes more pixels at a time, takes less time.
-_FEW_OUTPUTS = 16
-# Weights of a window from which on a primitive takes a tenth less time, or more.
-_MOST_OF_WINDOW = 1 << 16
+# Weights of a window from which on a primitive takes a tenth less time, or more, unless a tile holds all outputs.
+_MOST_OF_WINDOW, _OUTPUTS_OF_TILE = 1 << 16, 64
 # Products of halves save less than they cost with fewer weights or pixels; with more weights than this these are read
 # from memory, where they are 7 / 4 as many.
 _LEAST_WEIGHTS, _MOST_WEIGHTS, _LEAST_PIXELS = 96 * 192, 1 << 19, 96
@@ -62,10 +61,6 @@ class Window(NamedTuple):
         """Rows and columns of the results for images of so many."""
         dims = zip(size, self.taps, self.strides, self.before, self.after, strict=True)
         return [(pixels + before + after - taps) // stride + 1 for pixels, taps, stride, before, after in dims]
-
-    def between(self, above: int, below: int) -> Window:
-        """The window on rows of an image with so many zeros around them."""
-        return self._replace(before=(above, self.before[1]), after=(below, self.after[1]))
 
     @property
     def is_pixel(self) -> bool:
@@ -126,7 +121,7 @@ class ConvLayer(NamedTuple):
         if self.halves and self.halved != (pixels >= _LEAST_PIXELS):
             return False
         numbers = filter.channels * filter.taps * filter.outputs
-        return self.depthwise or not (is_read_once(pixels, numbers) or filter.outputs <= _FEW_OUTPUTS)
+        return self.depthwise or not is_read_once(pixels, numbers)
 
     @property
     def settings(self) -> list[int]:
@@ -165,7 +160,8 @@ def conv_layer(
     library, numbers = RUNNER.library, filter.channels * filter.taps * filter.outputs
     if library is None or not library.oprack_convolution_serves():
         return None
-    if not depthwise and filter.taps > 1 and numbers > _MOST_OF_WINDOW:
+    wide = not depthwise and filter.taps > 1 and filter.outputs > _OUTPUTS_OF_TILE
+    if wide and numbers > _MOST_OF_WINDOW:
         return None
     halves = halves and window.is_pixel and not depthwise and _LEAST_WEIGHTS <= numbers <= _MOST_WEIGHTS
     halves = halves and filter.channels % (2 * _LANES) == filter.outputs % (2 * _LANES) == 0
@@ -173,6 +169,32 @@ def conv_layer(
     if layer is not None and halves and pixels < _LEAST_PIXELS:
         layer = layer._replace(halved=False)
     return layer if layer is not None and layer.serves(pixels) else None
+
+
+def layer_of(
+    w: Array,
+    channels: int,
+    window: Window,
+    groups: int,
+    biased: bool,
+    post_ops: Sequence[str],
+    pixels: int,
+) -> ConvLayer | None:
+    """The layer of a row-major filter [outputs, channels, ...], if the step can compute it.
+
+    Args:
+        w: The filter.
+        channels: Of the images.
+        window: Its window.
+        groups: Of channels.
+        biased: Whether it has a bias.
+        post_ops: What follows.
+        pixels: Of all results.
+    """
+    depthwise = groups > 1 and groups == w.shape[0] == channels
+    # the step trusts that a filter has these: it would be led out of it
+    fits = w.shape[1] == 1 if depthwise else groups == 1 and w.shape[1] == channels
+    return conv_layer(filter_of(w), window, biased, post_ops, pixels, depthwise) if fits else None
 
 
 @lru_cache(maxsize=4096)
@@ -226,35 +248,67 @@ class LayerWeights(Weights):
     """The filters of a layer, packed once for as long as they live."""
 
     def __init__(self, layer: ConvLayer) -> None:
-        super().__init__(layer.packed, layer.packed)
+        form = layer.filter
+        dims, strides = (form.outputs, form.channels, form.taps), (form.output, form.channel, form.tap)
+        super().__init__(MemoryDesc.strided(dims, strides), layer.packed)
+        self._given = External(self.source)
         self._form = layer.filter, layer.depthwise, layer.halved
 
     def of(self, array: np.ndarray) -> np.ndarray:
-        """A constant filter's packed form."""
+        """A constant filter's packed form. Raises OperandError when it is not what the layer says."""
+        self._given.address(array)  # which is read as such
         packed: np.ndarray = _PACKED((array,), *self._form)
         return packed
 
 
 class ConvolutionStep:
-    """The step, which parts of one size share.
+    """Layers in a row as a step of a chain, with operands of their own: images, weights, biases, scale and residual.
 
     Args:
         chain: Where to.
         layers: One after the other.
-        images: [N, C, H, W] of what the first one reads.
-        scaled: Whether there is a scale for the channels of each image, which goes with a first layer of single pixels.
+        source: [N, C, H, W] of the images, in any layout.
+        added: Of what is added to the last layer's results, or None.
+        scaled: Whether there is a scale [N, C] for the images' channels, which goes with a first layer of single
+            pixels.
+
+    Attributes:
+        shape: [N, C, H, W] of the results, channels last.
+        weights: How operands are packed, by their places.
     """
 
     def __init__(
-        self, chain: PrimitiveChain, layers: Sequence[ConvLayer], images: tuple[int, ...], scaled: bool = False
+        self,
+        chain: PrimitiveChain,
+        layers: Sequence[ConvLayer],
+        source: MemoryDesc,
+        added: MemoryDesc | None = None,
+        scaled: bool = False,
     ) -> None:
-        n, channels, height, width = images
+        n, channels, *size = images = source.shape
         self._places = THREAD.limit or LIBRARY.num_threads()
         self._settings = [channels, scaled, self._places, len(layers)]
         for layer in layers:
             self._settings += layer.settings
         self._chain, self._layers = chain, layers
-        self._step = self._sized(n, height, width)
+        shape = self._shape(images)
+        if shape is None or (added is not None and added.shape != shape):
+            raise NotServedError("an empty result, images of other layers or a residual of another shape")
+        self.shape = shape
+        self.weights: dict[int, Weights] = {1 + i: LayerWeights(layer) for i, layer in enumerate(layers)}
+        given: Memory = chain.input(source)
+        packed = [chain.input(layer.packed) for layer in layers]
+        more: list[Memory] = [
+            chain.input(MemoryDesc.strided((layer.filter.outputs,))) for layer in layers if layer.biased
+        ]
+        if scaled:
+            more.insert(0, chain.input(MemoryDesc.strided((n, channels))))
+        target = channels_last_desc(self.shape)
+        if added is not None:
+            more.append(chain.in_layout(chain.input(added), target))
+        given = chain.in_layout(given, channels_last_desc(images))
+        operands = enumerate([*packed, *more], _c.WEIGHTS)
+        chain.add(self._sized(n, *size), {_c.SRC: given, **dict(operands), _c.DST: chain.output(target)})
 
     def _sized(self, *images: int) -> NativeStep:
         """The step for so many images of so many rows and columns."""
@@ -264,80 +318,50 @@ class ConvolutionStep:
         step.products = products.value
         return step
 
-    def resized(self, images: tuple[int, ...]) -> tuple[PrimitiveChain, tuple[int, ...]] | None:
-        """(the chain, the shape of its results) for images of another size; None where they want other layers."""
+    def _shape(self, images: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The shape of the results for images; None where there are none, or other layers suit these images."""
         n, channels, *size = images
-        if channels != self._settings[0] or self._places != (THREAD.limit or LIBRARY.num_threads()) or 0 in images:
+        if channels != self._settings[0] or 0 in images:
             return None
         for layer in self._layers:
             size = layer.window.results(size)
             if min(size) < 1 or not layer.serves(n * math.prod(size)):
                 return None
-        shape = n, self._layers[-1].filter.outputs, *size
+        return n, self._layers[-1].filter.outputs, *size
+
+    def resized(self, images: tuple[int, ...]) -> tuple[PrimitiveChain, tuple[int, ...]] | None:
+        """(the chain, the shape of its results) for images of another size; None where they want other layers."""
+        shape = self._shape(images) if self._places == (THREAD.limit or LIBRARY.num_threads()) else None
+        if shape is None:
+            return None
         moved = FLOAT.itemsize * (math.prod(images) + math.prod(shape))
-        chain = self._chain.resized(self._sized(n, *images[2:]), moved)
+        chain = self._chain.resized(self._sized(images[0], *images[2:]), moved)
         return None if chain is None else (chain, shape)
 
-    def add(
-        self,
-        source: Memory,
-        weights: Sequence[Memory],
-        biases: Sequence[Memory],
-        added: Memory | None,
-        target: Memory,
-        scale: Memory | None = None,
-    ) -> None:
-        """Append the step.
 
-        Args:
-            source: The images, channels last.
-            weights: Packed, of each layer.
-            biases: Of the layers that have one.
-            added: What is added to the last layer's results, or None.
-            target: Where these go.
-            scale: Of the images' channels, where there is one.
-        """
-        optional = [[] if memory is None else [memory] for memory in (scale, added)]
-        more = [*weights[1:], *optional[0], *biases, *optional[1]]
-        memory = {_c.SRC: source, _c.WEIGHTS: weights[0], **dict(enumerate(more, _c.WEIGHTS + 1)), _c.DST: target}
-        self._chain.add(self._step, memory)
-
-
-def sized_primitive(step: ConvolutionStep | None, x: Array, residual: Sequence[Array]) -> SizedPrimitive | None:
-    """The primitive for images, and what is added to its results, if anything; None where it has to be built anew."""
-    if step is None or x.ndim != 4 or not all(map(is_channels_last, (x, *residual))):
-        return None
-    found = step.resized(x.shape)
-    return None if found is None or any(a.shape != found[1] for a in residual) else SizedPrimitive(*found)
-
-
-def add_pixel_layer(
-    chain: PrimitiveChain,
-    layer: ConvLayer,
-    images: tuple[int, ...],
-    source: MemoryDesc,
-    target: MemoryDesc,
-    residual: bool,
-    scaled: bool = False,
-) -> tuple[ConvolutionStep, dict[int, Weights]]:
-    """Append a layer of single pixels, whose operands are the chain's own: pixels, weights, bias, scale and residual.
+class LayersPrimitive(ShapedPrimitive):
+    """Layers in a row, for images of one shape.
 
     Args:
-        chain: Where to.
-        layer: The layer.
-        images: How many, and their rows and columns.
-        source: Of the images, channels last.
-        target: Of the results, and of what is added to them.
-        residual: Whether something is.
-        scaled: Whether there is a scale for the channels of each image.
-
-    Returns:
-        The step, and how operands are packed, by their places.
+        layers: One after the other.
+        x: The images.
+        residual: What is added to the last layer's results, or None.
+        scaled: Whether there is a scale of channels, as ConvolutionStep has it.
     """
-    pixels, weights = chain.input(source), chain.input(layer.packed)
-    biases = [chain.input(MemoryDesc.strided((layer.filter.outputs,)))] if layer.biased else []
-    scale = chain.input(MemoryDesc.strided((images[0], layer.filter.channels))) if scaled else None
-    added = chain.input(target) if residual else None
-    step = ConvolutionStep(chain, [layer], (images[0], layer.filter.channels, *images[1:]), scaled)
-    step.add(pixels, [weights], biases, added, chain.output(target), scale)
-    return step, {1: LayerWeights(layer)}
+
+    def __init__(
+        self, layers: Sequence[ConvLayer], x: Array, residual: Array | None = None, scaled: bool = False
+    ) -> None:
+        self.chain, self._scaled = PrimitiveChain(), scaled
+        added = None if residual is None else image_desc(residual)
+        self._step = ConvolutionStep(self.chain, layers, image_desc(x), added, scaled)
+        self.shape, self.weights = self._step.shape, self._step.weights
+
+    def resized(self, x: Array, *others: Array) -> ShapedPrimitive | None:
+        if x.ndim != 4 or not all(map(is_channels_last, (x, *others))):
+            return None
+        scale, residual = others[: self._scaled], others[self._scaled :]
+        found = self._step.resized(x.shape)
+        if found is None or any(s.shape[:2] != x.shape[:2] for s in scale):
+            return None
+        return None if any(a.shape != found[1] for a in residual) else SizedPrimitive(*found)

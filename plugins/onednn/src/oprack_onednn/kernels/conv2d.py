@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization
+from oprack.op.families import resolve_pads
 from oprack.tensor import numpy_dtype
 from oprack_nn.ops.precision import is_narrow, rounds_output
 
@@ -22,6 +24,7 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, Memory, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._conv_shape import ConvShape
+from oprack_onednn.kernels._convolution import LayersPrimitive, Window, layer_of
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
@@ -127,6 +130,30 @@ class RowPrimitive(ShapedPrimitive):
         chain.add(second, {_c.SRC: ones, _c.WEIGHTS: chain.alias(partial, total), **extra, _c.DST: target})
 
 
+def _layer(
+    x: Array,
+    w: Array,
+    residual: Array | None,
+    strides: tuple[int, ...],
+    paddings: tuple[int, ...],
+    dilations: tuple[int, ...],
+    groups: int,
+    padding: str,
+    bias: bool,
+    post_ops: tuple[str, ...],
+) -> LayersPrimitive | None:
+    """A step in C, for which nothing is compiled; None where there is none, or a slower one."""
+    n, channels, *size = x.shape
+    taps = w.shape[2:]
+    pads = resolve_pads(padding, paddings, size, taps, strides)
+    if min(map(min, pads)) < 0 or {*dilations} != {1} or 0 in w.shape or not w.flags.c_contiguous:
+        return None
+    window = Window(taps, (strides[0], strides[1]), *zip(*pads, strict=True))
+    pixels = n * math.prod(window.results(size))
+    layer = layer_of(w, channels, window, groups, bias, post_ops, pixels)
+    return None if layer is None else LayersPrimitive([layer], x, residual)
+
+
 def build(
     x: Array,
     w: Array,
@@ -141,13 +168,18 @@ def build(
     post_ops: tuple[str, ...],
     rounded: bool,
     bfloat16: bool,
-) -> ConvPrimitive | RowPrimitive:
+) -> ShapedPrimitive:
     """The primitive that suits the shapes; in float32 where oneDNN has none that multiplies in bfloat16."""
     # The convolutions of squeeze-and-excite blocks: a matrix product is faster, and rounds better.
     single = x.shape[2:] == (1, 1) == w.shape[2:] and groups == 1 and w.flags.c_contiguous and x.flags.c_contiguous
     single = single and x.dtype == FLOAT and not rounded
     if single and x.size and w.shape[1] >= 32 and residual is None and (padding != "EXPLICIT" or not any(paddings)):
         return RowPrimitive(x, w, constant, bias, post_ops)
+    images = [x] if residual is None else [x, residual]
+    if constant and not (rounded or bfloat16) and all(a.ndim == 4 and a.dtype == FLOAT for a in images):
+        layer = _layer(x, w, residual, strides, paddings, dilations, groups, padding, bias, post_ops)
+        if layer is not None:
+            return layer
     given = x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops, rounded
     if bfloat16:
         with suppress(NotServedError):
@@ -168,7 +200,7 @@ def find_primitive(
     post_ops: Sequence[str] = (),
     rounded: bool = False,
     bfloat16: bool = False,
-) -> ConvPrimitive:
+) -> ShapedPrimitive:
     """The primitive for these shapes and attributes; None when there is none."""
     attrs = (
         *(tuple(strides), tuple(paddings), tuple(dilations), groups, padding, is_constant(w), bias, tuple(post_ops)),
@@ -214,7 +246,7 @@ def conv2d(
 
 def _find_fused(
     x: Array, w: Array, bias: Array | None, residual: Array | None, attrs: Mapping[str, Any]
-) -> ConvPrimitive | None:
+) -> ShapedPrimitive | None:
     if bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous):
         return None
     narrow = rounds_output(attrs), is_narrow(attrs)
@@ -224,7 +256,7 @@ def _find_fused(
 def _specialize_fused(call: KernelSpecialization) -> Callable[..., Any]:
     attrs = call.attrs
 
-    def find(x: Array, w: Array, bias: Array | None = None, residual: Array | None = None) -> ConvPrimitive | None:
+    def find(x: Array, w: Array, bias: Array | None = None, residual: Array | None = None) -> ShapedPrimitive | None:
         return _find_fused(x, w, bias, residual, attrs)
 
     free, dtypes = varying(call, {"Input": 0, "Residual": 3})

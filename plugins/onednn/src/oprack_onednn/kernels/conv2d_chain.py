@@ -27,16 +27,7 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Memory, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._conv_shape import ConvShape, grouped
-from oprack_onednn.kernels._convolution import (
-    MOST,
-    ConvLayer,
-    ConvolutionStep,
-    LayerWeights,
-    Window,
-    conv_layer,
-    filter_of,
-    sized_primitive,
-)
+from oprack_onednn.kernels._convolution import MOST, LayersPrimitive, Window, layer_of
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
@@ -118,7 +109,7 @@ class _Step(NamedTuple):
         above: Zeros above that.
         below: Zeros below.
         result: The shape of its result.
-        geometry: What its primitive sees; None of a step in C.
+        geometry: What its primitive sees.
         desc: Its primitive.
         at: The place of the residual among the primitive's post-ops, or None.
     """
@@ -128,9 +119,9 @@ class _Step(NamedTuple):
     above: int
     below: int
     result: tuple[int, ...]
-    geometry: ConvShape | None = None
-    desc: PrimitiveDesc | None = None
-    at: int | None = None
+    geometry: ConvShape
+    desc: PrimitiveDesc
+    at: int | None
 
 
 def _result_shape(shape: tuple[int, ...], w: Array, layer: Layer) -> tuple[int, ...]:
@@ -144,7 +135,7 @@ def _result_shape(shape: tuple[int, ...], w: Array, layer: Layer) -> tuple[int, 
 
 
 class ConvChainPrimitive(ShapedPrimitive):
-    """One shape."""
+    """One shape, whose layers are primitives of oneDNN."""
 
     def __init__(
         self,
@@ -155,8 +146,6 @@ class ConvChainPrimitive(ShapedPrimitive):
         rounded: bool,
         layers: tuple[Layer, ...],
     ) -> None:
-        if not all(is_constant(a) and a.flags.c_contiguous for a in (*filters, *biases)):
-            raise NotServedError("parameters that may change")
         self.filters, self.shapes = filters, [x.shape]
         # rows of one channel have nothing to add up: they are as fast as they are read
         narrow = [layer.bfloat16 and w.shape[1] > 1 for layer, w in zip(layers, filters, strict=True)]
@@ -173,10 +162,7 @@ class ConvChainPrimitive(ShapedPrimitive):
         if residual is not None and residual.shape != self.shape:
             raise NotServedError("a residual of another shape")
         self._descs: dict[Any, tuple[ConvShape, PrimitiveDesc, int | None]] = {}
-        self._native_steps: dict[Any, ConvolutionStep] = {}
-        self._find_native_layers()
-        chosen = (None if layer is None else layer.packed for layer in self._native_layers)
-        self._chosen: list[MemoryDesc | None] = list(chosen)
+        self._chosen: list[MemoryDesc | None] = [None] * len(layers)
         self.chain = PrimitiveChain()
         parts = [(part, self._steps(part)) for part in self._parts()]
         source = self._declare_operands(x, biases, residual)
@@ -186,33 +172,6 @@ class ConvChainPrimitive(ShapedPrimitive):
         if self._target is not self._result:
             self.chain.reorder(self._target, self._result)
 
-    def resized(self, x: Array, *others: Array) -> ShapedPrimitive | None:
-        step, *_ = *self._native_steps.values(), None
-        return sized_primitive(step, x, others)
-
-    def _find_native_layers(self) -> None:
-        """Find the layers that are computed in C, and the last one of each step: those in a row are one."""
-        self._native_layers: list[ConvLayer | None] = []
-        for i, (w, layer, shape) in enumerate(zip(self.filters, self.layers, self.shapes[1:], strict=True)):
-            channels = self.shapes[i][1]
-            depthwise = layer.groups > 1 and layer.groups == w.shape[0] == channels
-            # the step trusts that a filter has these: it would be led out of it
-            fits = w.shape[1] == 1 if depthwise else layer.groups == 1 and w.shape[1] == channels
-            plain = fits and not layer.bfloat16 and not self._reads_bfloat16[i]
-            plain = plain and not (self._adds_bfloat16 and RESIDUAL in layer.post_ops) and not self._writes_bfloat16[i]
-            pixels = shape[0] * math.prod(shape[2:])
-            window = Window(w.shape[2:], layer.strides, layer.paddings[::2], layer.paddings[1::2])
-            given = filter_of(w), window, layer.bias is not None, layer.post_ops, pixels, depthwise
-            found = conv_layer(*given) if plain else None
-            self._native_layers.append(found)
-        self._last_layers: list[int] = []
-        first = 0
-        for i, native in enumerate(self._native_layers):
-            after = self._native_layers[i + 1 : i + 2]
-            if native is None or after in ([], [None]) or native.added_at >= 0 or i - first == MOST - 1:
-                self._last_layers.append(i)
-                first = i + 1
-
     def _declare_operands(self, x: np.ndarray, biases: Sequence[np.ndarray], residual: np.ndarray | None) -> Memory:
         """Declare the chain's operands in the order of the op's inputs; returns the images, channels last."""
         chain = self.chain
@@ -221,9 +180,7 @@ class ConvChainPrimitive(ShapedPrimitive):
         self.weights = {}
         for i, (w, chosen) in enumerate(zip(self.filters, self._chosen, strict=True)):
             assert chosen is not None  # the first part's steps have decided
-            native = self._native_layers[i]
-            given = MemoryDesc.strided(grouped(w.shape, self.layers[i].groups))
-            self.weights[1 + i] = Weights(given, chosen) if native is None else LayerWeights(native)
+            self.weights[1 + i] = Weights(MemoryDesc.strided(grouped(w.shape, self.layers[i].groups)), chosen)
             self._weights.append(chain.input(chosen))
         self._biases = [chain.input(MemoryDesc.strided(b.shape)) for b in biases]
         self._residual: Memory | None = None if residual is None else chain.input(image_desc(residual))
@@ -238,8 +195,8 @@ class ConvChainPrimitive(ShapedPrimitive):
         """Memory for results in between: two pieces in turns, since a convolution reads one and writes the other."""
         sizes, rounded = [0, 0], 0
         for steps in parts:
-            for turn, last in enumerate(self._last_layers[:-1]):
-                sizes[turn % 2] = max(sizes[turn % 2], math.prod(steps[last].result))
+            for turn, step in enumerate(steps[:-1]):
+                sizes[turn % 2] = max(sizes[turn % 2], math.prod(step.result))
             for i, step in enumerate(steps):
                 if self.layers[i].bfloat16 and not self._reads_bfloat16[i]:
                     rounded = max(rounded, math.prod(step.shape))
@@ -272,8 +229,6 @@ class ConvChainPrimitive(ShapedPrimitive):
 
     def _parts(self) -> list[_Slice]:
         n, _, height, _ = self.shape
-        if len(self._last_layers) == 1:
-            return [_Slice(0, n, 0, height)]  # a step in C, which takes some pixels at a time itself
         largest = 4 * max(math.prod(s[1:]) for s in self.shapes[1:-1])
         cache = _CACHE * (THREAD.limit or LIBRARY.num_threads())
         if largest <= cache:
@@ -298,8 +253,7 @@ class ConvChainPrimitive(ShapedPrimitive):
             )
             shape = (part.images, self.shapes[i][1], last - first, self.shapes[i][3])
             result = (part.images, self.shapes[i + 1][1], end - begin, self.shapes[i + 1][3])
-            made = () if self._native_layers[i] is not None else self._primitive(i, shape, above, below)
-            found.append(_Step(first, shape, above, below, result, *made))
+            found.append(_Step(first, shape, above, below, result, *self._primitive(i, shape, above, below)))
             begin, end = first, last
         return found[::-1]
 
@@ -338,10 +292,8 @@ class ConvChainPrimitive(ShapedPrimitive):
             return chain.alias(memory, self._desc(shape, size == 2), offset)
 
         given = piece(source, self.shapes[0], steps[0].first, steps[0].shape)
-        first = 0
-        for turn, i in enumerate(self._last_layers):
-            geometry, result = steps[i].geometry, steps[i].result
-            layer, added = self.layers[i], None
+        for i, (layer, step) in enumerate(zip(self.layers, steps, strict=True)):
+            geometry, result, added = step.geometry, step.result, None
             if RESIDUAL in layer.post_ops:
                 assert self._residual is not None
                 added = piece(self._residual, self.shape, part.begin, result)
@@ -351,37 +303,34 @@ class ConvChainPrimitive(ShapedPrimitive):
             if i == len(steps) - 1:
                 given = piece(self._target, self.shape, part.begin, result)
             else:
-                given = chain.alias(self._between[turn % 2], self._desc(result, self._writes_bfloat16[i]))
-            if geometry is None:
-                self._add_native(range(first, i + 1), steps, read, added, given)
-            else:
-                desc, at = steps[i].desc, steps[i].at
-                assert desc is not None
-                memory = {_c.SRC: chain.reinterpret(read, geometry.seen(read.desc)), _c.WEIGHTS: self._weights[i]}
-                if layer.bias is not None:
-                    memory[_c.BIAS] = self._biases[layer.bias]
-                if at is not None and added is not None:
-                    memory[_c.POST_OP * (at + 1) | _c.SRC_1] = chain.reinterpret(added, geometry.seen(added.desc))
-                memory[_c.DST] = chain.reinterpret(given, geometry.seen(given.desc))
-                chain.add(desc, memory)
-            first = i + 1
+                given = chain.alias(self._between[i % 2], self._desc(result, self._writes_bfloat16[i]))
+            memory = {_c.SRC: chain.reinterpret(read, geometry.seen(read.desc)), _c.WEIGHTS: self._weights[i]}
+            if layer.bias is not None:
+                memory[_c.BIAS] = self._biases[layer.bias]
+            if step.at is not None and added is not None:
+                memory[_c.POST_OP * (step.at + 1) | _c.SRC_1] = chain.reinterpret(added, geometry.seen(added.desc))
+            memory[_c.DST] = chain.reinterpret(given, geometry.seen(given.desc))
+            chain.add(step.desc, memory)
 
-    def _add_native(
-        self, numbers: range, steps: Sequence[_Step], source: Memory, added: Memory | None, target: Memory
-    ) -> None:
-        """Append the step in C that computes some layers."""
-        begin = steps[numbers[0]]
-        key = numbers[0], begin.shape, *((steps[i].above, steps[i].below) for i in numbers)
-        if key not in self._native_steps:  # parts of one size share it
-            layers = [
-                layer._replace(window=layer.window.between(steps[i].above, steps[i].below))
-                for i in numbers
-                if (layer := self._native_layers[i])
-            ]
-            self._native_steps[key] = ConvolutionStep(self.chain, layers, begin.shape)
-        biases = [self._biases[bias] for i in numbers if (bias := self.layers[i].bias) is not None]
-        weights = [self._weights[i] for i in numbers]
-        self._native_steps[key].add(source, weights, biases, added, target)
+
+def native_layers(
+    layers: tuple[Layer, ...], x: Array, filters: Sequence[Array], residual: Array | None
+) -> LayersPrimitive | None:
+    """All layers as one step in C, for which nothing is compiled; None where one of them is none, or a slower one."""
+    images = [x] if residual is None else [x, residual]
+    narrow = any(a.dtype != FLOAT for a in images) or any(layer.bfloat16 for layer in layers)
+    if narrow or len(layers) > MOST or any(RESIDUAL in layer.post_ops for layer in layers[:-1]):
+        return None
+    found, shape = [], x.shape
+    for w, layer in zip(filters, layers, strict=True):
+        window = Window(w.shape[2:], layer.strides, layer.paddings[::2], layer.paddings[1::2])
+        channels, shape = shape[1], _result_shape(shape, w, layer)
+        pixels = shape[0] * math.prod(shape[2:])
+        native = layer_of(w, channels, window, layer.groups, layer.bias is not None, layer.post_ops, pixels)
+        if native is None:
+            return None
+        found.append(native)
+    return LayersPrimitive(found, x, residual)
 
 
 def find_primitive(
@@ -391,7 +340,7 @@ def find_primitive(
     biases: tuple[Array, ...],
     residual: Array | None,
     rounded: bool = False,
-) -> ConvChainPrimitive | None:
+) -> ShapedPrimitive | None:
     """The primitive for the op's inputs; None when there is none."""
     rows = [w.shape[:1] for w, layer in zip(filters, layers, strict=True) if layer.bias is not None]
     if [b.shape for b in biases] != rows:
@@ -402,9 +351,14 @@ def find_primitive(
     return THREAD.primitive((*key, constant), _build, x, filters, biases, residual, rounded, layers)
 
 
-def _build(*given: Any) -> ConvChainPrimitive:
+def _build(*given: Any) -> ShapedPrimitive:
     """In float32 where oneDNN has no convolution in bfloat16."""
-    layers = given[-1]
+    x, filters, biases, residual, rounded, layers = given
+    if not all(is_constant(a) and a.flags.c_contiguous for a in (*filters, *biases)):
+        raise NotServedError("parameters that may change")
+    native = None if rounded else native_layers(layers, x, filters, residual)
+    if native is not None:
+        return native
     if layers[0].bfloat16:
         with suppress(NotServedError):
             return ConvChainPrimitive(*given)
@@ -416,7 +370,7 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
     layers, rounded = layers_of(call.attrs), rounds_output(call.attrs)
     count, biases = len(layers), sum(layer.bias is not None for layer in layers)
 
-    def find(x: Array, *more: Array) -> ConvChainPrimitive | None:
+    def find(x: Array, *more: Array) -> ShapedPrimitive | None:
         residual = more[count + biases] if len(more) > count + biases else None
         return find_primitive(layers, x, more[:count], more[count : count + biases], residual, rounded)
 

@@ -21,7 +21,7 @@ from oprack_onednn.dnnl import _c
 from oprack_onednn.dnnl.layout import NotServedError, element_strides
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Memory, MemoryDesc, dims
-from oprack_onednn.kernels._convolution import ConvolutionStep, Filter, Window, add_pixel_layer, conv_layer
+from oprack_onednn.kernels._convolution import ConvolutionStep, Filter, Window, conv_layer
 from oprack_onednn.kernels._implementation import convolution, is_read_once
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import Limits, onednn_kernel
@@ -114,9 +114,9 @@ class FusedPrimitive(RowMajorPrimitive):
         if layer is None:
             return False
         self.chain = PrimitiveChain()
-        source, target = MemoryDesc.strided((m, k)), MemoryDesc.strided((m, n))
-        added = residual is not None
-        self._step, self.weights = add_pixel_layer(self.chain, layer, (1, m, 1), source, target, added)
+        added = None if residual is None else channels_last_desc((1, n, m, 1))
+        self._step = ConvolutionStep(self.chain, [layer], channels_last_desc((1, k, m, 1)), added)
+        self.weights = self._step.weights
         return True
 
     def resized(self, x: Array, *others: Array) -> ShapedPrimitive | None:

@@ -20,7 +20,7 @@ from oprack_nn.kernels.with_post_ops import after, as_output, widened
 from oprack_nn.ops.precision import is_narrow, rounds_output
 
 from oprack_onednn.chain.descs import primitive_desc
-from oprack_onednn.chain.memory import channels_last_desc, is_channels_last
+from oprack_onednn.chain.memory import is_channels_last
 from oprack_onednn.chain.parameters import Weights, is_constant
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
@@ -29,7 +29,7 @@ from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
-from oprack_onednn.kernels._convolution import Window, add_pixel_layer, conv_layer, filter_of, sized_primitive
+from oprack_onednn.kernels._convolution import LayersPrimitive, Window, layer_of
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
@@ -37,7 +37,6 @@ from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, 
 if TYPE_CHECKING:
     from oprack_onednn.dnnl.objects import Memory
     from oprack_onednn.dnnl.operands import External
-    from oprack_onednn.kernels._convolution import ConvolutionStep
 
 # Weights for every image are kept ready for scaling up to this many numbers, for each number of images that is met.
 _MOST_WEIGHTS = 1 << 18
@@ -47,8 +46,6 @@ _MANY_OUTPUTS = 40
 
 class PointwisePrimitive(ShapedPrimitive):
     """One shape of everything."""
-
-    _step: ConvolutionStep | None
 
     def __init__(
         self,
@@ -62,15 +59,11 @@ class PointwisePrimitive(ShapedPrimitive):
         rounded: bool,
         bfloat16: bool,
     ) -> None:
-        _require_served(x, w, input_scale, output_scale, residual)
         n, c, h, width = x.shape
         k, pixels = w.shape[0], h * width
         self.shape = (n, k, h, width)
         strided = MemoryDesc.strided
         chain = self.chain = PrimitiveChain()
-        self._step, self._scaled = None, input_scale is not None
-        if self._add_layer(x, w, bias is not None, input_scale, output_scale, residual, post_ops, rounded or bfloat16):
-            return
         plain, result = strided((n, pixels, c)), strided((n, pixels, k))
         given: Memory = chain.input(plain.bfloat16 if x.dtype.itemsize == 2 else plain)
         memory: dict[int, Memory] = {}
@@ -112,38 +105,6 @@ class PointwisePrimitive(ShapedPrimitive):
         if memory[_c.DST] is not written:
             chain.reorder(memory[_c.DST], written)
 
-    def _add_layer(
-        self,
-        x: np.ndarray,
-        w: np.ndarray,
-        biased: bool,
-        input_scale: np.ndarray | None,
-        output_scale: np.ndarray | None,
-        residual: np.ndarray | None,
-        post_ops: tuple[str, ...],
-        narrow: bool,
-    ) -> bool:
-        """Append a step in C, for which nothing is compiled; False where it has none, or a slower one."""
-        images = [a for a in (x, residual) if a is not None]
-        if narrow or output_scale is not None or any(a.dtype != FLOAT for a in images):
-            return False
-        n, _, *size = x.shape
-        scaled = input_scale is not None
-        if (scaled and w.shape[0] < _MANY_OUTPUTS) or w.shape[1] != x.shape[1]:
-            return False
-        layer = conv_layer(filter_of(w), Window(), biased, post_ops, n * math.prod(size))
-        if layer is None:
-            return False
-        source, target = channels_last_desc(x.shape), channels_last_desc(self.shape)
-        added = residual is not None
-        self._step, self.weights = add_pixel_layer(self.chain, layer, (n, *size), source, target, added, scaled)
-        return True
-
-    def resized(self, x: Array, *others: Array) -> ShapedPrimitive | None:
-        scale, residual = others[: self._scaled], others[self._scaled :]
-        served = all(s.shape[:2] == x.shape[:2] and is_channels_last(s) for s in scale)
-        return sized_primitive(self._step, x, residual) if served else None
-
     def _times(self, memory: Memory, scale: External) -> Memory:
         """Append the product of memory [N, ..., C] with [N, 1, C]; returns its memory."""
         arguments = (_c.BINARY_MUL, memory.desc, scale.desc, memory.desc, Attributes())
@@ -181,7 +142,7 @@ def _find(
     w: Array,
     bias: Array | None,
     *others: Array | None,
-) -> PointwisePrimitive | None:
+) -> ShapedPrimitive | None:
     """The primitive for the op's inputs; None when there is none."""
     if x.ndim != 4 or (bias is not None and (bias.ndim != 1 or not bias.flags.c_contiguous)):
         return None
@@ -190,8 +151,35 @@ def _find(
     return THREAD.primitive(key, _build, x, w, bias, *others, post_ops, rounded, bfloat16)
 
 
-def _build(*given: Any) -> PointwisePrimitive:
+def _layer(
+    x: Array,
+    w: Array,
+    bias: Array | None,
+    input_scale: Array | None,
+    output_scale: Array | None,
+    residual: Array | None,
+    post_ops: tuple[str, ...],
+    rounded: bool,
+    bfloat16: bool,
+) -> LayersPrimitive | None:
+    """A step in C, for which nothing is compiled; None where there is none, or a slower one."""
+    images = [a for a in (x, residual) if a is not None]
+    if rounded or bfloat16 or output_scale is not None or any(a.dtype != FLOAT for a in images):
+        return None
+    n, channels, *size = x.shape
+    if input_scale is not None and w.shape[0] < _MANY_OUTPUTS:
+        return None
+    layer = layer_of(w, channels, Window(), 1, bias is not None, post_ops, n * math.prod(size))
+    return None if layer is None else LayersPrimitive([layer], x, residual, input_scale is not None)
+
+
+def _build(*given: Any) -> ShapedPrimitive:
     """In float32 where oneDNN has no product in bfloat16."""
+    x, w, _, *others = given[:6]
+    _require_served(x, w, *others)
+    layer = _layer(*given)
+    if layer is not None:
+        return layer
     if given[-1]:
         with suppress(NotServedError):
             return PointwisePrimitive(*given)
