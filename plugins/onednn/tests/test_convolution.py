@@ -244,3 +244,27 @@ def test_gelu_of_what_is_far_from_zero():
     found = got.run(images, identity, identity)[0, 3, :, 0]
     np.testing.assert_allclose(found[:-1], FUNCTIONS["gelu"](np.float64(x[:-1])), rtol=2e-7, atol=1e-6)
     assert np.isnan(found[-1])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("n, size", [(1, (7, 9)), (3, (33, 20)), (2, (1, 40)), (1, (420, 400))])
+@pytest.mark.parametrize("channels", [2, 3, 4, 5])
+def test_pictures_are_read_as_they_are(monkeypatch, threads, n, size, channels):
+    """Row-major images give the numbers that channels-last ones do, in rows at a time as well, and in other sizes."""
+    monkeypatch.setattr(LIBRARY, "num_threads", lambda: threads)
+    filters = constant(8, channels, 3, 3), constant(8, 1, 3, 3), constant(40, 8, 1, 1), constant(40, 1, 3, 3)
+    layers = (
+        Layer((2, 2), (1, 2, 0, 1), 1, None, (POST_OPS["relu"],)),
+        Layer((1, 1), (1, 1, 1, 1), 8, None, ()),
+        Layer((1, 1), (0, 0, 0, 0), 1, None, ()),
+        Layer((1, 1), (1, 1, 1, 1), 40, None, ()),
+    )
+    x = np.random.default_rng(n).standard_normal((n, *size, channels), np.float32).transpose(0, 3, 1, 2)
+    rows = np.ascontiguousarray(x)
+    made = [find_primitive(layers, a, filters, (), None) for a in (x, rows)]
+    assert [len(p.chain.steps) for p in made] == [1, 1 if channels < 5 else 2], "many channels are moved before"
+    want, got = (p.run(a, *filters) for p, a in zip(made, (x, rows), strict=True))
+    np.testing.assert_array_equal(got, want)
+    assert np.abs(want).max() > 0
+    other = np.ascontiguousarray(rows[:, :, :, 1:])
+    assert made[1].resized(rows[:, :, :, 1:]) is None and (made[1].resized(other) is None) == (channels == 5)

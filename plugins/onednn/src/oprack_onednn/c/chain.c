@@ -23,7 +23,7 @@ struct link {
 };
 
 struct chain {
-    int64_t images, height, width, channels, scaled, places, count;
+    int64_t images, height, width, channels, scaled, planar, places, count;
     struct link links[];
 };
 
@@ -129,6 +129,7 @@ static struct convolution step_of(const struct chain *c, const struct sizes *s, 
     struct convolution v = {.images = p->images, .height = r->end[i] - r->first[i], .width = s->of[i][1],
                             .channels = channels_of(c, i), .rows = r->end[i + 1] - r->first[i + 1],
                             .columns = s->of[i + 1][1], .depthwise = l->depthwise, .scaled = c->scaled && !i,
+                            .plane = c->planar && !i ? c->height * c->width : 0,
                             .places = c->places, .count = end - i};
     for (int k = 0; k < 2; k++)
         v.taps[k] = l->taps[k], v.strides[k] = l->strides[k];
@@ -215,7 +216,8 @@ EXPORTED int oprack_convolution(const void *settings, void *const *memory, int64
             p.images = smaller(images, c->images - p.first);
             p.end = smaller(p.begin + rows, height);
             find_rows(c, &s, &p, &r);
-            float *source = (float *)memory[0] + (p.first * c->height + r.first[0]) * c->width * c->channels;
+            const int64_t line_of = c->planar ? c->width : c->width * c->channels;
+            float *source = (float *)memory[0] + p.first * c->height * c->width * c->channels + r.first[0] * line_of;
             for (int64_t i = 0, end, turn = 0; i < c->count; i = end, turn++) {
                 end = step_end(c, &s, i);
                 float *target = end == c->count ? results + at : scratch + turn % 2 * m.between[0];

@@ -58,6 +58,7 @@ static void make_plan(const struct convolution *s, struct plan *p)
         reads[i] = (results[i] - 1) * s->strides[i] + s->taps[i];
         padded |= s->before[i] > 0 || reads[i] > sizes[i];
     }
+    padded |= s->plane > 0;
     padded &= !s->depthwise || s->columns <= NARROW;
     p->across = reads[1];
     /* rows whose copy fits, and which are no more than a block's */
@@ -85,7 +86,7 @@ static void make_plan(const struct convolution *s, struct plan *p)
     p->room = parts_of(p->copied + p->between + halves + 1, LANES) * LANES;
 }
 
-/* Rows first ... of an image, with zeros where it has none, and columns likewise. */
+/* Rows first ... of an image, channels last, with zeros where it has none, and columns likewise. */
 static void copy_rows(const struct convolution *s, const struct plan *p, const float *image, int64_t first, int64_t rows,
                       float *to)
 {
@@ -97,7 +98,14 @@ static void copy_rows(const struct convolution *s, const struct plan *p, const f
             continue;
         }
         memset(to, 0, (size_t)start * sizeof *to);
-        memcpy(to + start, image + y * s->width * s->channels, (size_t)width * sizeof *to);
+        if (s->plane)
+            for (int64_t c = 0; c < s->channels; c++) {
+                const float *from = image + c * s->plane + y * s->width;
+                for (int64_t x = c; x < width; x += s->channels)
+                    to[start + x] = *from++;
+            }
+        else
+            memcpy(to + start, image + y * s->width * s->channels, (size_t)width * sizeof *to);
         memset(to + start + width, 0, (size_t)(line - start - width) * sizeof *to);
     }
 }
@@ -175,7 +183,8 @@ static WIDEST void share(void *data)
         const int64_t image = u / parts / p->blocks, b = u / parts % p->blocks;
         const int64_t begin = s->rows * b / p->blocks, rows = s->rows * (b + 1) / p->blocks - begin;
         const int64_t pixels = rows * s->columns, at = (image * s->rows + begin) * s->columns * last->outputs;
-        const float *source = (const float *)job->memory[0] + image * s->height * s->width * s->channels;
+        const int64_t size = s->plane ? s->plane : s->height * s->width;
+        const float *source = (const float *)job->memory[0] + image * size * s->channels;
         struct around *end = arounds + s->count - 1;
         if (added)
             end->added = added + at, end->added_row = last->outputs;

@@ -34,6 +34,7 @@ struct convolution {
     int64_t rows, columns;                   /* results */
     int64_t taps[2], strides[2], before[2];
     int64_t depthwise;     /* whether the first layer's groups are channels */
+    int64_t plane;         /* numbers of a channel of row-major images; 0 where they are channels last */
     int64_t scaled;        /* whether pixels, which the first layer takes one by one, are times a scale of each image */
     int64_t places, count; /* threads at most; layers */
     struct layer layers[LAYERS];

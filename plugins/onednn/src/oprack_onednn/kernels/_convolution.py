@@ -37,6 +37,8 @@ MOST = 16
 _LANES = 16  # of a register
 _FUNCTIONS = 2  # that follow a layer at most
 _KINDS = KINDS | {"gelu_erf": -1}  # which layers.h has besides
+# Channels of pictures.
+_FEW_CHANNELS = 4
 # Weights of a window from which on a primitive takes a tenth less time, or more, unless a tile holds all outputs.
 _MOST_OF_WINDOW, _OUTPUTS_OF_TILE = 1 << 16, 64
 # Products of halves save less than they cost with fewer weights or pixels; with more weights than this these are read
@@ -274,6 +276,7 @@ class ConvolutionStep:
 
     Attributes:
         shape: [N, C, H, W] of the results, channels last.
+        planar: Whether it reads images row-major: pictures, whose few channels are moved while their rows are copied.
         weights: How operands are packed, by their places.
     """
 
@@ -287,7 +290,10 @@ class ConvolutionStep:
     ) -> None:
         n, channels, *size = images = source.shape
         self._places = THREAD.limit or LIBRARY.num_threads()
-        self._settings = [channels, scaled, self._places, len(layers)]
+        first = layers[0]
+        self.planar = source == MemoryDesc.strided(images) and channels <= _FEW_CHANNELS
+        self.planar &= not (first.depthwise or first.window.is_pixel)  # which read images without a copy
+        self._settings = [channels, scaled, self.planar, self._places, len(layers)]
         for layer in layers:
             self._settings += layer.settings
         self._chain, self._layers = chain, layers
@@ -306,7 +312,8 @@ class ConvolutionStep:
         target = channels_last_desc(self.shape)
         if added is not None:
             more.append(chain.in_layout(chain.input(added), target))
-        given = chain.in_layout(given, channels_last_desc(images))
+        if not self.planar:
+            given = chain.in_layout(given, channels_last_desc(images))
         operands = enumerate([*packed, *more], _c.WEIGHTS)
         chain.add(self._sized(n, *size), {_c.SRC: given, **dict(operands), _c.DST: chain.output(target)})
 
@@ -358,7 +365,9 @@ class LayersPrimitive(ShapedPrimitive):
         self.shape, self.weights = self._step.shape, self._step.weights
 
     def resized(self, x: Array, *others: Array) -> ShapedPrimitive | None:
-        if x.ndim != 4 or not all(map(is_channels_last, (x, *others))):
+        if x.ndim != 4 or not all(map(is_channels_last, others)):
+            return None
+        if not (x.flags.c_contiguous if self._step.planar else is_channels_last(x)):
             return None
         scale, residual = others[: self._scaled], others[self._scaled :]
         found = self._step.resized(x.shape)
