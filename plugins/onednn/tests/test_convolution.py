@@ -10,9 +10,10 @@ from oprack_nn.ops.post_ops import RESIDUAL, encode
 from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.library import LIBRARY
-from oprack_onednn.kernels import pointwise_conv2d
+from oprack_onednn.kernels import conv2d, pointwise_conv2d
 from oprack_onednn.kernels.conv2d_chain import Layer, find_primitive
 from oprack_onednn.kernels.fused_matmul import FusedPrimitive
+from oprack_onednn.stretch.callsite import _Entry
 
 FUNCTIONS = {
     "gelu": lambda x: x * (0.5 + np.vectorize(math.erf)(x / math.sqrt(2)) / 2),
@@ -268,3 +269,25 @@ def test_pictures_are_read_as_they_are(monkeypatch, threads, n, size, channels):
     assert np.abs(want).max() > 0
     other = np.ascontiguousarray(rows[:, :, :, 1:])
     assert made[1].resized(rows[:, :, :, 1:]) is None and (made[1].resized(other) is None) == (channels == 5)
+
+
+@pytest.mark.parametrize("padding", ["EXPLICIT", "VALID", "SAME"])
+@pytest.mark.parametrize("pictures", [False, True])
+def test_a_single_convolution_of_another_size_is_the_one_made_anew(padding, pictures):
+    rng, w = np.random.default_rng(5), constant(12, 3, 3, 3)
+
+    def images(*size):
+        x = rng.standard_normal((2, *size, 3), np.float32).transpose(0, 3, 1, 2)
+        return np.ascontiguousarray(x) if pictures else x
+
+    def made(x):
+        THREAD.primitives.clear()
+        return conv2d.find_primitive(x, w, None, (2, 2), (1, 0), (1, 1), 1, padding)
+
+    x, before = images(9, 14), images(8, 20)
+    entry = _Entry(made(before), (before, w), (0,)).resized((x, w))
+    assert (entry is None) == (padding == "SAME"), "the size says how many zeros are around it"
+    if entry is not None:
+        y, out = entry.take()
+        entry.run(x.ctypes.data, out)
+        np.testing.assert_array_equal(y, made(x).run(x, w))

@@ -11,9 +11,9 @@
 
 #ifdef POOL
 
-#define BLOCKS 4 /* vectors of columns of a tile at most */
-#define ROWS 24  /* rows at most: sums, what is multiplied and addresses stay in registers */
-#define LOW 12   /* rows at most of other tiles of a vector or two */
+#define BLOCKS 4   /* vectors of columns of a tile at most */
+#define ROWS 24    /* rows of one vector: sums, what is multiplied and addresses stay in registers */
+#define LOW 12     /* rows at most of other tiles of one vector, and of two */
 #define SLICE 6144 /* weights that a tile reads at a time: they stay in the first cache while all tiles go by */
 #define ROWS_OF(vectors) ((vectors) == 4 ? 6 : (vectors) == 3 ? 9 : (vectors) == 2 ? LOW : ROWS)
 

@@ -143,10 +143,12 @@ def _layer(
     post_ops: tuple[str, ...],
 ) -> LayersPrimitive | None:
     """A step in C, for which nothing is compiled; None where there is none, or a slower one."""
+    if padding == "SAME" or {*dilations} != {1} or 0 in w.shape or not w.flags.c_contiguous:
+        return None  # the first has other zeros around images of another size
     n, channels, *size = x.shape
     taps = w.shape[2:]
     pads = resolve_pads(padding, paddings, size, taps, strides)
-    if min(map(min, pads)) < 0 or {*dilations} != {1} or 0 in w.shape or not w.flags.c_contiguous:
+    if min(map(min, pads)) < 0:
         return None
     window = Window(taps, (strides[0], strides[1]), *zip(*pads, strict=True))
     pixels = n * math.prod(window.results(size))
