@@ -64,7 +64,7 @@ ODD = [layer(5, 3, pad=(0, 2, 1, 0)), layer(9, 2, 2, pad=0, act="sigmoid"), laye
 @pytest.fixture
 def parts(monkeypatch):
     """Notes the parts of every chain of one thread, of primitives, as without AVX-512; none is left from before."""
-    monkeypatch.setattr(conv2d_chain, "native_layers", lambda *given: None)
+    monkeypatch.setattr(conv2d_chain, "layers_primitive", lambda *given: None)
     monkeypatch.setattr(LIBRARY, "num_threads", lambda: 1)
     THREAD.primitives.clear()
     made, before = [], conv2d_chain.ConvChainPrimitive._parts

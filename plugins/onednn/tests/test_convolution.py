@@ -11,7 +11,8 @@ from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels import conv2d, pointwise_conv2d
-from oprack_onednn.kernels.conv2d_chain import Layer, find_primitive
+from oprack_onednn.kernels._convolution import Layer
+from oprack_onednn.kernels.conv2d_chain import find_primitive
 from oprack_onednn.kernels.fused_matmul import FusedPrimitive
 from oprack_onednn.stretch.callsite import _Entry
 

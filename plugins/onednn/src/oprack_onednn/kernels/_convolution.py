@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from oprack.op.families import conv_out
 from oprack_nn.ops.post_ops import RESIDUAL
 
 from oprack_onednn.c.runner import RUNNER
@@ -68,6 +69,23 @@ class Window(NamedTuple):
     def is_pixel(self) -> bool:
         """Whether results are products of single pixels, one for each."""
         return self.taps == self.strides == (1, 1) and not any(self.before + self.after)
+
+
+class Layer(NamedTuple):
+    """One convolution, as an op has it.
+
+    Attributes:
+        paddings: Above, below, left and right.
+        bias: Its place among the biases, or None.
+        bfloat16: Whether its factors are rounded.
+    """
+
+    strides: tuple[int, int]
+    paddings: tuple[int, int, int, int]
+    groups: int
+    bias: int | None
+    post_ops: tuple[str, ...]
+    bfloat16: bool = False
 
 
 class Filter(NamedTuple):
@@ -171,32 +189,6 @@ def conv_layer(
     if layer is not None and halves and pixels < _LEAST_PIXELS:
         layer = layer._replace(halved=False)
     return layer if layer is not None and layer.serves(pixels) else None
-
-
-def layer_of(
-    w: Array,
-    channels: int,
-    window: Window,
-    groups: int,
-    biased: bool,
-    post_ops: Sequence[str],
-    pixels: int,
-) -> ConvLayer | None:
-    """The layer of a row-major filter [outputs, channels, ...], if the step can compute it.
-
-    Args:
-        w: The filter.
-        channels: Of the images.
-        window: Its window.
-        groups: Of channels.
-        biased: Whether it has a bias.
-        post_ops: What follows.
-        pixels: Of all results.
-    """
-    depthwise = groups > 1 and groups == w.shape[0] == channels
-    # the step trusts that a filter has these: it would be led out of it
-    fits = w.shape[1] == 1 if depthwise else groups == 1 and w.shape[1] == channels
-    return conv_layer(filter_of(w), window, biased, post_ops, pixels, depthwise) if fits else None
 
 
 @lru_cache(maxsize=4096)
@@ -374,3 +366,48 @@ class LayersPrimitive(ShapedPrimitive):
         if found is None or any(s.shape[:2] != x.shape[:2] for s in scale):
             return None
         return None if any(a.shape != found[1] for a in residual) else SizedPrimitive(*found)
+
+
+def result_shape(shape: tuple[int, ...], w: Array, layer: Layer) -> tuple[int, ...]:
+    """The shape of a convolution's result; raises NotServedError where there is none."""
+    top, bottom, left, right = layer.paddings
+    windows = zip(shape[2:], w.shape[2:], ((top, bottom), (left, right)), layer.strides, strict=True)
+    size = [conv_out(*window, 1) for window in windows]
+    if min(layer.paddings) < 0 or 0 in shape or 0 in w.shape or min(size) < 1:
+        raise NotServedError("negative padding, or an empty tensor")
+    return (shape[0], w.shape[0], *size)
+
+
+def layers_primitive(
+    layers: Sequence[Layer], x: Array, filters: Sequence[Array], residual: Array | None, scaled: bool = False
+) -> LayersPrimitive | None:
+    """All convolutions as one step in C, for which nothing is compiled; None where one is none, or a slower one.
+
+    Args:
+        layers: One after the other.
+        x: The images.
+        filters: Row-major, of each.
+        residual: What "residual" among the last one's post-ops adds, or None.
+        scaled: Whether there is a scale of the images' channels.
+
+    Raises:
+        NotServedError: There are no results, or the residual has another shape than these.
+    """
+    narrow = any(a.dtype != FLOAT for a in ([x] if residual is None else [x, residual]))
+    narrow = narrow or any(layer.bfloat16 for layer in layers)
+    if narrow or len(layers) > MOST or any(RESIDUAL in layer.post_ops for layer in layers[:-1]):
+        return None
+    found, shape = [], x.shape
+    for w, layer in zip(filters, layers, strict=True):
+        channels, shape = shape[1], result_shape(shape, w, layer)
+        depthwise = layer.groups > 1 and layer.groups == w.shape[0] == channels
+        # the step trusts that a filter has these: it would be led out of it
+        if w.shape[1] != (1 if depthwise else channels) or not (depthwise or layer.groups == 1):
+            return None
+        window = Window(w.shape[2:], layer.strides, layer.paddings[::2], layer.paddings[1::2])
+        given = filter_of(w), window, layer.bias is not None, layer.post_ops
+        native = conv_layer(*given, shape[0] * math.prod(shape[2:]), depthwise)
+        if native is None:
+            return None
+        found.append(native)
+    return LayersPrimitive(found, x, residual, scaled)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -24,7 +23,7 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, Memory, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._conv_shape import ConvShape
-from oprack_onednn.kernels._convolution import LayersPrimitive, Window, layer_of
+from oprack_onednn.kernels._convolution import Layer, LayersPrimitive, layers_primitive
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
@@ -143,17 +142,11 @@ def _layer(
     post_ops: tuple[str, ...],
 ) -> LayersPrimitive | None:
     """A step in C, for which nothing is compiled; None where there is none, or a slower one."""
-    if padding == "SAME" or {*dilations} != {1} or 0 in w.shape or not w.flags.c_contiguous:
+    if padding == "SAME" or {*dilations} != {1} or not w.flags.c_contiguous:
         return None  # the first has other zeros around images of another size
-    n, channels, *size = x.shape
-    taps = w.shape[2:]
-    pads = resolve_pads(padding, paddings, size, taps, strides)
-    if min(map(min, pads)) < 0:
-        return None
-    window = Window(taps, (strides[0], strides[1]), *zip(*pads, strict=True))
-    pixels = n * math.prod(window.results(size))
-    layer = layer_of(w, channels, window, groups, bias, post_ops, pixels)
-    return None if layer is None else LayersPrimitive([layer], x, residual)
+    (top, bottom), (left, right) = resolve_pads(padding, paddings, x.shape[2:], w.shape[2:], strides)
+    layer = Layer((strides[0], strides[1]), (top, bottom, left, right), groups, 0 if bias else None, post_ops)
+    return layers_primitive([layer], x, [w], residual)
 
 
 def build(
@@ -178,7 +171,7 @@ def build(
     if single and x.size and w.shape[1] >= 32 and residual is None and (padding != "EXPLICIT" or not any(paddings)):
         return RowPrimitive(x, w, constant, bias, post_ops)
     images = [x] if residual is None else [x, residual]
-    if constant and not (rounded or bfloat16) and all(a.ndim == 4 and a.dtype == FLOAT for a in images):
+    if constant and not (rounded or bfloat16) and all(a.ndim == 4 for a in images):
         layer = _layer(x, w, residual, strides, paddings, dilations, groups, padding, bias, post_ops)
         if layer is not None:
             return layer

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from oprack.kernel import Array, KernelContext, KernelSpecialization, kernel
-from oprack.op.families import conv_out
 from oprack.tensor import numpy_dtype
 from oprack.types import FLOATS
 from oprack_nn.kernels.with_post_ops import as_output, widened
@@ -27,7 +26,7 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Memory, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._conv_shape import ConvShape, grouped
-from oprack_onednn.kernels._convolution import MOST, LayersPrimitive, Window, layer_of
+from oprack_onednn.kernels._convolution import Layer, layers_primitive, result_shape
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
@@ -36,23 +35,6 @@ from oprack_onednn.stretch.stretch import joins
 if TYPE_CHECKING:
     from oprack_onednn.dnnl.objects import PrimitiveDesc
     from oprack_onednn.dnnl.operands import External
-
-
-class Layer(NamedTuple):
-    """One convolution.
-
-    Attributes:
-        paddings: Above, below, left and right.
-        bias: Its place among the biases, or None.
-        bfloat16: Whether its factors are rounded.
-    """
-
-    strides: tuple[int, int]
-    paddings: tuple[int, int, int, int]
-    groups: int
-    bias: int | None
-    post_ops: tuple[str, ...]
-    bfloat16: bool = False
 
 
 def by_steps(
@@ -124,16 +106,6 @@ class _Step(NamedTuple):
     at: int | None
 
 
-def _result_shape(shape: tuple[int, ...], w: Array, layer: Layer) -> tuple[int, ...]:
-    """The shape of a convolution's result; raises NotServedError where there is none."""
-    top, bottom, left, right = layer.paddings
-    windows = zip(shape[2:], w.shape[2:], ((top, bottom), (left, right)), layer.strides, strict=True)
-    size = [conv_out(*window, 1) for window in windows]
-    if min(layer.paddings) < 0 or 0 in shape or 0 in w.shape or min(size) < 1:
-        raise NotServedError("negative padding, or an empty tensor")
-    return (shape[0], w.shape[0], *size)
-
-
 class ConvChainPrimitive(ShapedPrimitive):
     """One shape, whose layers are primitives of oneDNN."""
 
@@ -157,7 +129,7 @@ class ConvChainPrimitive(ShapedPrimitive):
         self._reads_bfloat16 = [narrow[0] and at_once, *self._writes_bfloat16[:-1]]
         self._adds_bfloat16 = residual is not None and residual.dtype.itemsize == 2
         for w, layer in zip(filters, layers, strict=True):
-            self.shapes.append(_result_shape(self.shapes[-1], w, layer))
+            self.shapes.append(result_shape(self.shapes[-1], w, layer))
         self.shape = self.shapes[-1]
         if residual is not None and residual.shape != self.shape:
             raise NotServedError("a residual of another shape")
@@ -313,26 +285,6 @@ class ConvChainPrimitive(ShapedPrimitive):
             chain.add(step.desc, memory)
 
 
-def native_layers(
-    layers: tuple[Layer, ...], x: Array, filters: Sequence[Array], residual: Array | None
-) -> LayersPrimitive | None:
-    """All layers as one step in C, for which nothing is compiled; None where one of them is none, or a slower one."""
-    images = [x] if residual is None else [x, residual]
-    narrow = any(a.dtype != FLOAT for a in images) or any(layer.bfloat16 for layer in layers)
-    if narrow or len(layers) > MOST or any(RESIDUAL in layer.post_ops for layer in layers[:-1]):
-        return None
-    found, shape = [], x.shape
-    for w, layer in zip(filters, layers, strict=True):
-        window = Window(w.shape[2:], layer.strides, layer.paddings[::2], layer.paddings[1::2])
-        channels, shape = shape[1], _result_shape(shape, w, layer)
-        pixels = shape[0] * math.prod(shape[2:])
-        native = layer_of(w, channels, window, layer.groups, layer.bias is not None, layer.post_ops, pixels)
-        if native is None:
-            return None
-        found.append(native)
-    return LayersPrimitive(found, x, residual)
-
-
 def find_primitive(
     layers: tuple[Layer, ...],
     x: Array,
@@ -356,7 +308,7 @@ def _build(*given: Any) -> ShapedPrimitive:
     x, filters, biases, residual, rounded, layers = given
     if not all(is_constant(a) and a.flags.c_contiguous for a in (*filters, *biases)):
         raise NotServedError("parameters that may change")
-    native = None if rounded else native_layers(layers, x, filters, residual)
+    native = None if rounded else layers_primitive(layers, x, filters, residual)
     if native is not None:
         return native
     if layers[0].bfloat16:

@@ -6,7 +6,6 @@ nothing; a scale of the result is a post-op of the product, which takes one row 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -29,7 +28,7 @@ from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
-from oprack_onednn.kernels._convolution import LayersPrimitive, Window, layer_of
+from oprack_onednn.kernels._convolution import Layer, LayersPrimitive, layers_primitive
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
@@ -163,14 +162,11 @@ def _layer(
     bfloat16: bool,
 ) -> LayersPrimitive | None:
     """A step in C, for which nothing is compiled; None where there is none, or a slower one."""
-    images = [a for a in (x, residual) if a is not None]
-    if rounded or bfloat16 or output_scale is not None or any(a.dtype != FLOAT for a in images):
+    scaled = input_scale is not None
+    if rounded or bfloat16 or output_scale is not None or (scaled and w.shape[0] < _MANY_OUTPUTS):
         return None
-    n, channels, *size = x.shape
-    if input_scale is not None and w.shape[0] < _MANY_OUTPUTS:
-        return None
-    layer = layer_of(w, channels, Window(), 1, bias is not None, post_ops, n * math.prod(size))
-    return None if layer is None else LayersPrimitive([layer], x, residual, input_scale is not None)
+    layer = Layer((1, 1), (0, 0, 0, 0), 1, None if bias is None else 0, post_ops)
+    return layers_primitive([layer], x, [w], residual, scaled)
 
 
 def _build(*given: Any) -> ShapedPrimitive:
