@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from oprack.op import Attr
+from oprack.op import Attr, InferShapeContext
 from oprack.types import AttrType
 
 ACTIVATIONS: dict[str, tuple[str, ...]] = {
@@ -72,6 +72,25 @@ def _valid(text: str) -> bool:
 
 def _is_activation(text: str) -> bool:
     return text != RESIDUAL and _valid(text)
+
+
+def require_residual(ctx: InferShapeContext) -> None:
+    """Require "residual" among the post-ops, once, if the input Residual is there, and not if it is not.
+
+    A kernel that runs as its post-ops say would read what nobody gave otherwise.
+
+    Args:
+        ctx: The context of the op's shape rule.
+
+    Raises:
+        InvalidArgumentError: It is otherwise.
+    """
+    post_ops, given = list(ctx.attr("post_ops")), ctx.is_initialized("Residual")
+    ctx.require(
+        post_ops.count(RESIDUAL) == given,
+        f"post_ops is {post_ops} and the input Residual is {'given' if given else 'absent'}; expected "
+        f"{f'{RESIDUAL!r} once among them' if given else f'none of them to be {RESIDUAL!r}'}",
+    )
 
 
 def post_ops_attr(residual: bool = True) -> Attr:

@@ -7,7 +7,7 @@ from oprack.op import Attr, InferShapeContext, OpDef, dtype_of, empty_grad
 from oprack.op.families import conv_out, resolve_pads
 from oprack.types import AttrType
 
-from oprack_nn.ops.post_ops import post_ops_attr
+from oprack_nn.ops.post_ops import post_ops_attr, require_residual
 from oprack_nn.ops.precision import data_type_attr, output_attr, set_output_dtype
 
 WINDOW = ("strides", "paddings", "dilations", "groups", "padding_algorithm")
@@ -43,6 +43,7 @@ class Convolution(OpDef):
         out = [conv_out(*s) for s in zip(spatial, ksize, pads, strides, dilations, strict=True)]
         ctx.require(all(o == -1 or o > 0 for o in out), f"the kernel {ksize} is larger than the padded Input")
         ctx.require_dims("Bias", [k])
+        require_residual(ctx)
         ctx.require_dims("Residual", [n, k, *out])
         ctx.set_dim("Output", (n, k, *out))
 
@@ -69,7 +70,7 @@ class Conv2DTransposePostOps(OpDef, type="conv2d_transpose_post_ops"):
     groups = Attr(1, "Channel groups.").at_least(1)
     padding_algorithm = Attr("EXPLICIT", "As of conv2d_transpose.").in_set(("EXPLICIT", "SAME", "VALID"))
     output_padding = Attr([], "Rows and columns added at the end.", type=AttrType.INTS).size(0, 2)
-    post_ops = post_ops_attr()
+    post_ops = post_ops_attr(residual=False)
     make_grad = empty_grad
 
     def infer_shape(ctx: InferShapeContext) -> None:
@@ -106,6 +107,7 @@ class Product(OpDef):
         if ctx.attr("trans_x"):
             x[-2:] = x[:-3:-1]
         ctx.require_dims("Bias", width[1:])
+        require_residual(ctx)
         ctx.set_dim("Out", (*x[: rows if rows > 0 else len(x) - 1], width[1]))
         ctx.share_lod("X", "Out")
 

@@ -289,6 +289,8 @@ class ConvolutionStep:
         for layer in layers:
             self._settings += layer.settings
         self._chain, self._layers = chain, layers
+        if (layers[-1].added_at >= 0) != (added is not None):
+            raise NotServedError("a residual that no post-op adds, or the other way round")
         shape = self._shape(images)
         if shape is None or (added is not None and added.shape != shape):
             raise NotServedError("an empty result, images of other layers or a residual of another shape")

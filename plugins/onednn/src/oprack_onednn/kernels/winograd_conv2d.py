@@ -359,6 +359,8 @@ def build(
 ) -> WinogradPrimitive:
     """The chain for inputs of these shapes. Raises NotServedError."""
     shaped = WinogradPrimitive(tiling(x, u, paddings))
+    if (residual is not None) != (RESIDUAL in post_ops):
+        raise NotServedError("a residual that no post-op adds, or the other way round")
     if residual is not None and residual.shape != shaped.shape:
         raise NotServedError(f"the residual has shape {residual.shape}; expected that of the result, {shaped.shape}")
     is_native = NativeTransforms.serves(min(u.shape[1:]), post_ops)

@@ -6,7 +6,7 @@ from oprack import op
 from oprack.op import Attr, InferShapeContext, OpDef, dtype_of, empty_grad
 from oprack.op.families import conv_out
 from oprack.types import AttrType
-from oprack_nn.ops.post_ops import post_ops_attr
+from oprack_nn.ops.post_ops import RESIDUAL, post_ops_attr, require_residual
 from oprack_nn.ops.precision import data_type_attr, output_attr, set_output_dtype, with_output
 
 
@@ -63,5 +63,8 @@ class OneDNNConv2DChain(OpDef, type="onednn_conv2d_chain"):
             size = [conv_out(*s, 1) for s in zip(size, window, pads, strides[2 * i : 2 * i + 2], strict=True)]
             fits = all(o == -1 or o > 0 for o in size)
             ctx.require(fits, f"the kernel {window} of convolution {i} is larger than its padded input")
+        require_residual(ctx)
+        early = RESIDUAL in ctx.attr("post_ops")[: sum(counts[:-1])]
+        ctx.require(not early, f"a residual follows the last of {count} convolutions alone; got one before")
         ctx.require_dims("Residual", [n, channels, *size])
         ctx.set_dim("Output", (n, channels, *size))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oprack import op
 from oprack.op import InferShapeContext, OpDef, dtype_of, empty_grad
-from oprack_nn.ops.post_ops import post_ops_attr
+from oprack_nn.ops.post_ops import post_ops_attr, require_residual
 from oprack_nn.ops.precision import data_type_attr, output_attr, set_output_dtype, with_output
 
 
@@ -40,6 +40,7 @@ class OneDNNPointwiseConv2D(OpDef, type="onednn_pointwise_conv2d"):
         ctx.require_dims("Bias", [k])
         ctx.require_dims("InputScale", [-1, c, 1, 1])
         ctx.require_dims("OutputScale", [-1, k, 1, 1])
+        require_residual(ctx)
         ctx.require_dims("Residual", [n, k, h, w])
         ctx.set_dim("Output", (n, k, h, w))
 

@@ -14,7 +14,7 @@ from functools import cache
 from oprack import op
 from oprack.op import Attr, InferShapeContext, OpDef, empty_grad
 from oprack.types import AttrType
-from oprack_nn.ops.post_ops import post_ops_attr
+from oprack_nn.ops.post_ops import post_ops_attr, require_residual
 
 RESULTS, TAPS = 4, 3
 TILE = RESULTS + TAPS - 1
@@ -74,5 +74,6 @@ class OneDNNWinogradConv2D(OpDef, type="onednn_winograd_conv2d"):
         sizes = ((h, top + bottom), (w, left + right))
         out = (n, k, *(-1 if size < 0 else size + pads + 1 - TAPS for size, pads in sizes))
         ctx.require_dims("Bias", [k])
+        require_residual(ctx)
         ctx.require_dims("Residual", out)
         ctx.set_dim("Output", out)
