@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -207,6 +208,27 @@ def test_no_operand_leads_out_of_its_memory(op_type, constant, any_size, canarie
                     canaries.buffers.clear()
     assert not failures, f"{op_type}, {len(failures)} times:\n" + "\n".join(failures[:20])
     assert native >= 3
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("constant", [False, True], ids=["varying", "constant"])
+@pytest.mark.parametrize("op_type", OPS)
+def test_an_operand_that_is_missing_is_done_without_or_refused(op_type, constant, any_size, monkeypatch):
+    """The kernel alone, before which an op's shape rule refuses most of that: attributes may want it all the same."""
+    if constant:
+        as_constants(monkeypatch)
+    slots, failures = default_manager().op_info(op_type).proto.inputs, []
+    for call in native_calls_of(op_type):
+        for slot in [slot for slot, values in call.inputs.items() if values]:
+            without = replace(call, inputs={s: values for s, values in call.inputs.items() if s != slot})
+            want = outcome(without.by_numpy)
+            try:
+                got = outcome(without.direct)
+            except OneDNNError:
+                got = "error"  # a primitive misses an argument, and says so
+            why = reason(got, want) if slots[slot].dispensable else ""
+            failures += [f"without {slot}: {why}"] if why else []
+    assert not failures, f"{op_type}: " + "\n".join(failures)
 
 
 # The guard itself -----------------------------------------------------------------------------------------------------
