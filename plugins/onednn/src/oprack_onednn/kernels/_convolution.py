@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from oprack_onednn.dnnl.objects import Memory
 
-
 MOST = 16
 """Layers of a step, as chain.c has it."""
 _LANES = 16  # of a register
@@ -270,6 +269,9 @@ class ConvolutionStep:
         shape: [N, C, H, W] of the results, channels last.
         planar: Whether it reads images row-major: pictures, whose few channels are moved while their rows are copied.
         weights: How operands are packed, by their places.
+
+    Raises:
+        NotServedError: There are no results, or the residual and what adds it do not fit.
     """
 
     def __init__(

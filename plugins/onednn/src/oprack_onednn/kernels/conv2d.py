@@ -23,7 +23,7 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, Memory, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels._conv_shape import ConvShape
-from oprack_onednn.kernels._convolution import Layer, LayersPrimitive, layers_primitive
+from oprack_onednn.kernels._convolution import Layer, layers_primitive
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
@@ -129,26 +129,6 @@ class RowPrimitive(ShapedPrimitive):
         chain.add(second, {_c.SRC: ones, _c.WEIGHTS: chain.alias(partial, total), **extra, _c.DST: target})
 
 
-def _layer(
-    x: Array,
-    w: Array,
-    residual: Array | None,
-    strides: tuple[int, ...],
-    paddings: tuple[int, ...],
-    dilations: tuple[int, ...],
-    groups: int,
-    padding: str,
-    bias: bool,
-    post_ops: tuple[str, ...],
-) -> LayersPrimitive | None:
-    """A step in C, for which nothing is compiled; None where there is none, or a slower one."""
-    if padding == "SAME" or {*dilations} != {1} or not w.flags.c_contiguous:
-        return None  # the first has other zeros around images of another size
-    (top, bottom), (left, right) = resolve_pads(padding, paddings, x.shape[2:], w.shape[2:], strides)
-    layer = Layer((strides[0], strides[1]), (top, bottom, left, right), groups, 0 if bias else None, post_ops)
-    return layers_primitive([layer], x, [w], residual)
-
-
 def build(
     x: Array,
     w: Array,
@@ -171,10 +151,14 @@ def build(
     if single and x.size and w.shape[1] >= 32 and residual is None and (padding != "EXPLICIT" or not any(paddings)):
         return RowPrimitive(x, w, constant, bias, post_ops)
     images = [x] if residual is None else [x, residual]
-    if constant and not (rounded or bfloat16) and all(a.ndim == 4 for a in images):
-        layer = _layer(x, w, residual, strides, paddings, dilations, groups, padding, bias, post_ops)
-        if layer is not None:
-            return layer
+    plain = constant and not (rounded or bfloat16) and all(a.ndim == 4 for a in images)
+    # SAME has other zeros around images of another size
+    if plain and padding != "SAME" and {*dilations} == {1} and w.flags.c_contiguous:
+        (top, bottom), (left, right) = resolve_pads(padding, paddings, x.shape[2:], w.shape[2:], strides)
+        layer = Layer((strides[0], strides[1]), (top, bottom, left, right), groups, 0 if bias else None, post_ops)
+        native = layers_primitive([layer], x, [w], residual)
+        if native is not None:
+            return native
     given = x, w, residual, strides, paddings, dilations, groups, padding, constant, bias, post_ops, rounded
     if bfloat16:
         with suppress(NotServedError):

@@ -28,7 +28,7 @@ from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
-from oprack_onednn.kernels._convolution import Layer, LayersPrimitive, layers_primitive
+from oprack_onednn.kernels._convolution import Layer, layers_primitive
 from oprack_onednn.kernels._steps import as_post_ops
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.stretch.callsite import ShapedPrimitive, attempt, call_site, varying
@@ -150,33 +150,17 @@ def _find(
     return THREAD.primitive(key, _build, x, w, bias, *others, post_ops, rounded, bfloat16)
 
 
-def _layer(
-    x: Array,
-    w: Array,
-    bias: Array | None,
-    input_scale: Array | None,
-    output_scale: Array | None,
-    residual: Array | None,
-    post_ops: tuple[str, ...],
-    rounded: bool,
-    bfloat16: bool,
-) -> LayersPrimitive | None:
-    """A step in C, for which nothing is compiled; None where there is none, or a slower one."""
-    scaled = input_scale is not None
-    if rounded or bfloat16 or output_scale is not None or (scaled and w.shape[0] < _MANY_OUTPUTS):
-        return None
-    layer = Layer((1, 1), (0, 0, 0, 0), 1, None if bias is None else 0, post_ops)
-    return layers_primitive([layer], x, [w], residual, scaled)
-
-
 def _build(*given: Any) -> ShapedPrimitive:
     """In float32 where oneDNN has no product in bfloat16."""
-    x, w, _, *others = given[:6]
-    _require_served(x, w, *others)
-    layer = _layer(*given)
-    if layer is not None:
-        return layer
-    if given[-1]:
+    x, w, bias, input_scale, output_scale, residual, post_ops, rounded, bfloat16 = given
+    _require_served(x, w, input_scale, output_scale, residual)
+    scaled = input_scale is not None
+    if not (rounded or bfloat16) and output_scale is None and not (scaled and w.shape[0] < _MANY_OUTPUTS):
+        layer = Layer((1, 1), (0, 0, 0, 0), 1, None if bias is None else 0, post_ops)
+        native = layers_primitive([layer], x, [w], residual, scaled)
+        if native is not None:
+            return native
+    if bfloat16:
         with suppress(NotServedError):
             return PointwisePrimitive(*given)
     plain = (*given[:-1], False)
