@@ -11,8 +11,8 @@ import pytest
 from numpy_kernels import on_numpy
 from oprack.kernel.specialization import KernelSpecialization
 from oprack_nn.kernels.with_post_ops import convolution as by_steps
-from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.memory import is_channels_last
+from oprack_onednn.chain.native_steps import widest_serves
 from oprack_onednn.chain.primitive_chain import BoundChain
 from oprack_onednn.chain.thread import THREAD, PerThread
 from oprack_onednn.dnnl.library import LIBRARY
@@ -282,7 +282,7 @@ def product_sites(residual):
 
 @pytest.mark.parametrize("residual", [False, True])
 def test_products_of_other_sizes_need_no_chain(monkeypatch, any_size, residual):
-    if RUNNER.library is None or not RUNNER.library.oprack_convolution_serves():
+    if not widest_serves():
         pytest.skip("steps in C for any size need the compiled library, and a CPU with AVX-512")
     make, parameters = product_sites(residual)
     built, build, site = [], callsite._Entry.__init__, product_sites(residual)[0]()
@@ -314,7 +314,7 @@ SITES = [(chain_sites, False), (chain_sites, True), (pixel_sites, False), (pixel
 
 @pytest.mark.parametrize("sites, residual", SITES)
 def test_other_sizes_need_no_chain_and_have_the_same_numbers(monkeypatch, any_size, sites, residual):
-    if RUNNER.library is None or not RUNNER.library.oprack_convolution_serves():
+    if not widest_serves():
         pytest.skip("steps in C for any size need the compiled library, and a CPU with AVX-512")
     make, parameters = sites(residual)
     built, build = [], callsite._Entry.__init__

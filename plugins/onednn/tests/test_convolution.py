@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from oprack_nn.ops.post_ops import RESIDUAL, encode
-from oprack_onednn.c.runner import RUNNER
+from oprack_onednn.chain.native_steps import widest_serves
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.kernels import conv2d, pointwise_conv2d
@@ -25,7 +25,7 @@ POST_OPS = {"gelu": encode("gelu", [0.0]), "relu": encode("relu", []), RESIDUAL:
 
 @pytest.fixture(autouse=True)
 def served():
-    if not LIBRARY.usable() or RUNNER.library is None or not RUNNER.library.oprack_convolution_serves():
+    if not LIBRARY.usable() or not widest_serves():
         pytest.skip("the step needs the compiled library, and a CPU with AVX-512")
     THREAD.primitives.clear()
 

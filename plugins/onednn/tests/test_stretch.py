@@ -282,7 +282,7 @@ def test_only_so_many_shapes_are_kept(any_size, native, monkeypatch):
 
 
 def test_large_arrays_between_ops_are_left_to_buffers(any_size, native, monkeypatch):
-    monkeypatch.setattr(stretch, "_MOST", 4 * 5 * 64 - 1)
+    monkeypatch.setattr(bound_stretch, "_MOST", 4 * 5 * 64 - 1)
     main, scope, fetched, _ = two_products()
     executor = oprack.Executor()
     for _ in range(4):

@@ -243,10 +243,9 @@ class InferShapeContext(InferContext):
     def require_rank(self, slot: str, *ranks: int) -> Dims:
         """Shape of a slot whose rank must be one of `ranks`."""
         dims = self.dim(slot)
-        self.require(
-            len(dims) in ranks,
-            f"{slot} has shape {list(dims)} of rank {len(dims)}; expected rank {' or '.join(map(str, ranks))}",
-        )
+        if len(dims) not in ranks:  # asked for each new shape, so no message is made before it is needed
+            expected = " or ".join(map(str, ranks))
+            self.require(False, f"{slot} has shape {list(dims)} of rank {len(dims)}; expected rank {expected}")
         return dims
 
     def require_sizes(self, what: str, sizes: Sequence[int]) -> None:

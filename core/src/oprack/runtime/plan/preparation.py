@@ -5,56 +5,69 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from oprack.python.implementation import without_collecting
 from oprack.python.interruption import let_interruptions_pass
 from oprack.runtime.kernel_call import is_promised
-from oprack.runtime.plan.binding import BoundOp, Local, present
+from oprack.runtime.plan.binding import BoundOp, present
 
 if TYPE_CHECKING:
     from oprack.kernel.specialization import BegunSteps
-    from oprack.runtime.plan.record import Promised
+    from oprack.runtime.plan.record import Promised, ShapeCheck
     from oprack.runtime.plan.stretches import Joinable, Stretch
     from oprack.runtime.run_context import RunContext
 
 
+Numbered: TypeAlias = "int | list[Numbered] | None"
+"""The number of an array in a row, None for an absent one, or a list of these for a duplicable slot."""
+
+
 @dataclass(frozen=True)
 class _Op:
-    """One op of a row. dead: ids of the local variables that nothing reads after it."""
+    """One op of a row, whose arrays have numbers.
 
-    step: BoundOp
+    Attributes:
+        check: Its shape rule.
+        prepare: What its kernel prepares with.
+        arguments: What `prepare` takes.
+        asked: The inputs that the rule is asked about.
+        results: Where arrays like the results go.
+        promised: (slot, position) and number of the outputs that the rule may know.
+        smallest: With fewer elements in its first argument, another kernel computes it.
+        dead: The arrays that nothing reads after it.
+    """
+
+    check: ShapeCheck
     prepare: Callable[..., Any]
-    arguments: Sequence[Any]
-    results: Sequence[Local | None]
+    arguments: Sequence[Numbered]
+    asked: Sequence[int | None]
+    results: Sequence[int | None]
+    promised: Sequence[tuple[tuple[str, int], int]]
     smallest: int
     dead: Sequence[int]
 
-    def __call__(self, run: RunContext, arrays: dict[int, Any]) -> bool:
+    def __call__(self, run: RunContext, arrays: list[Any]) -> bool:
         """Prepare the op, and add arrays like its results; False where these are not known."""
-        step, check = self.step, self.step.check
         given = [_values(argument, arrays) for argument in self.arguments]
         if self.smallest and given[0].size < self.smallest:
             return False
         promised: Promised = {}
-        if check.needed:
+        if self.check.needed:
             # native code trusts shapes, so the rule is asked before it is called
-            asked = [None if x is None else arrays[id(x)] for xs in step.ins.values() for x in xs]
-            promised = check.ask_ahead(run, *asked)
+            promised = self.check.ask_ahead(run, [None if k is None else arrays[k] for k in self.asked])
         made = self.prepare(*given)
         if made is None:
             return False
-        arrays.update(
-            (id(local), array)
-            for local, array in zip(self.results, made if isinstance(made, tuple) else [made], strict=True)
-            if local is not None
-        )
-        for slot, i in check.made:
-            local, dims = step.outs[slot][i], promised.get((slot, i))
-            if local is not None and dims is not None and not is_promised(arrays[id(local)].shape, dims):
+        for number, array in zip(self.results, made if isinstance(made, tuple) else [made], strict=True):
+            if number is not None:
+                arrays[number] = array
+        for position, number in self.promised:
+            dims = promised.get(position)
+            if dims is not None and not is_promised(arrays[number].shape, dims):
                 return False
-        for local_id in self.dead:
-            arrays.pop(local_id, None)
+        for number in self.dead:
+            arrays[number] = None
         return True
 
 
@@ -76,8 +89,13 @@ class Preparation:
         made = {id(x) for c in candidates for x in c.results if x is not None}
         read = (x for s in steps for x in present(s.ins) if id(x) not in made)
         self.entering = list({id(x): x for x in read}.values())
-        self._ops = [_op(i, step, c) for i, (step, c) in enumerate(zip(steps, candidates, strict=True), begin)]
-        self._entering = [id(x) for x in self.entering]
+        numbers: dict[int, int] = {}
+        for x in (*self.entering, *(x for s in steps for x in present(s.outs))):
+            numbers.setdefault(id(x), len(numbers))
+        pairs = zip(steps, candidates, strict=True)
+        self._ops = [_op(i, step, candidate, numbers) for i, (step, candidate) in enumerate(pairs, begin)]
+        self._count = len(numbers)
+        self._of_stretch = [numbers[id(x)] for x in stretch.entering] if stretch is not None and whole else []
 
     def __call__(self, run: RunContext, *arrays: Any) -> tuple[int, BegunSteps | None]:
         """Prepare the row.
@@ -86,11 +104,11 @@ class Preparation:
             The number of the first op that could not be prepared, or behind the row; and the stretch that begins with
             the row, where it has begun and all of its ops are prepared.
         """
-        known = dict(zip(self._entering, arrays, strict=True))
+        known = [*arrays, *[None] * (self._count - len(arrays))]
         stretch, begun, ready = self._stretch, None, 0
         try:
             if stretch is not None:
-                begun = stretch.function.begin(*[known[id(x)] for x in stretch.entering])  # type: ignore[attr-defined]
+                begun = stretch.function.begin(*[known[k] for k in self._of_stretch])  # type: ignore[attr-defined]
             ready = without_collecting(self._prepare, run, known, begun)
         except Exception:
             let_interruptions_pass()  # what is wrong with an op is said when its turn comes
@@ -100,7 +118,7 @@ class Preparation:
                 begun = None
         return ready, begun
 
-    def _prepare(self, run: RunContext, known: dict[int, Any], begun: BegunSteps | None) -> int:
+    def _prepare(self, run: RunContext, known: list[Any], begun: BegunSteps | None) -> int:
         for i, op in enumerate(self._ops, self.begin):
             if not op(run, known):
                 return i
@@ -131,19 +149,29 @@ def _is_prepared(step: BoundOp, candidate: Joinable | None) -> bool:
     )
 
 
-def _op(i: int, step: BoundOp, candidate: Joinable) -> _Op:
-    spec = step.record.chosen.spec
-    smallest = spec.min_numel if step.record.chosen.next is not None else 0
+def _op(i: int, step: BoundOp, candidate: Joinable, numbers: Mapping[int, int]) -> _Op:
+    def number(x: Any) -> Any:
+        return [number(y) for y in x] if isinstance(x, list) else None if x is None else numbers[id(x)]
+
+    check, spec = step.check, step.record.chosen.spec
     arguments = list(candidate.arguments)
     while arguments and arguments[-1] is None:
         arguments.pop()
-    dead = [id(x) for bound in (step.ins, step.outs) for x in present(bound) if max(x.used, x.shaped) <= i]
-    # a function without `prepare` makes views: of an array that is not computed yet it gives the view to come
-    prepare = getattr(candidate.function, "prepare", candidate.function)
-    return _Op(step, prepare, arguments, candidate.results, smallest, dead)
+    outputs = [(position, step.outs[position[0]][position[1]]) for position in check.made]
+    return _Op(
+        check,
+        # a function without `prepare` makes views: of an array that is not computed yet it gives the view to come
+        prepare=getattr(candidate.function, "prepare", candidate.function),
+        arguments=number(arguments),
+        asked=[number(x) for xs in step.ins.values() for x in xs],
+        results=number(list(candidate.results)),
+        promised=[(position, numbers[id(x)]) for position, x in outputs if x is not None],
+        smallest=spec.min_numel if step.record.chosen.next is not None else 0,
+        dead=[numbers[id(x)] for bound in (step.ins, step.outs) for x in present(bound) if max(x.used, x.shaped) <= i],
+    )
 
 
-def _values(argument: Any, arrays: dict[int, Any]) -> Any:
+def _values(argument: Numbered, arrays: list[Any]) -> Any:
     if isinstance(argument, list):
         return [_values(x, arrays) for x in argument]
-    return None if argument is None else arrays[id(argument)]
+    return None if argument is None else arrays[argument]

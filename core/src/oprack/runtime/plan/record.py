@@ -194,7 +194,7 @@ class ShapeCheck:
             known, shapes = self._ask(run, values)
         return known, shapes
 
-    def ask_ahead(self, run: RunContext, *arrays: Any) -> Promised:
+    def ask_ahead(self, run: RunContext, arrays: Sequence[Any]) -> Promised:
         """Ask the rule about arrays without LoD before the op's turn comes, which then takes this answer."""
         known: Promised | None = self._ahead[_shapes_present(arrays)] if run.limits.memory is None else None
         if known is not None:  # in a stretch its turn did not come

@@ -86,11 +86,10 @@ def require_residual(ctx: InferShapeContext) -> None:
         InvalidArgumentError: It is otherwise.
     """
     post_ops, given = list(ctx.attr("post_ops")), ctx.is_initialized("Residual")
-    ctx.require(
-        post_ops.count(RESIDUAL) == given,
-        f"post_ops is {post_ops} and the input Residual is {'given' if given else 'absent'}; expected "
-        f"{f'{RESIDUAL!r} once among them' if given else f'none of them to be {RESIDUAL!r}'}",
-    )
+    if post_ops.count(RESIDUAL) != given:
+        expected = f"{RESIDUAL!r} once among them" if given else f"none of them to be {RESIDUAL!r}"
+        there = "given" if given else "absent"
+        ctx.require(False, f"post_ops is {post_ops} and the input Residual is {there}; expected {expected}")
 
 
 def post_ops_attr(residual: bool = True) -> Attr:

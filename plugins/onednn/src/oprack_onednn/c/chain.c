@@ -168,8 +168,6 @@ static void find_room(const struct chain *c, const struct sizes *s, int64_t imag
     }
 }
 
-EXPORTED int oprack_convolution_serves(void) { return HAS_WIDEST; }
-
 /* Floats of scratch memory that all threads need, and how many products are added up. */
 EXPORTED int64_t oprack_convolution_room(const void *settings, int64_t *products)
 {
@@ -243,8 +241,6 @@ EXPORTED int oprack_convolution(const void *settings, void *const *memory, int64
 }
 
 #else
-
-EXPORTED int oprack_convolution_serves(void) { return 0; }
 
 EXPORTED int oprack_convolution(const void *settings, void *const *memory, int64_t threads)
 {

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define ABI 28
+#define ABI 29
 #define NOT_ORDINARY (-1)
 
 typedef int (*set_handle_function)(void *memory, void *handle);
@@ -225,6 +225,9 @@ EXPORTED int64_t oprack_runner_abi(void)
 {
     return ABI;
 }
+
+/* Whether steps that are compiled for AVX-512 alone can be used. */
+EXPORTED int oprack_widest_serves(void) { return HAS_WIDEST; }
 
 static int64_t run(struct stretch *stretch)
 {

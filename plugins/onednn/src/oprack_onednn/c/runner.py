@@ -18,7 +18,7 @@ from oprack.python.interruption import let_interruptions_pass
 
 from oprack_onednn.c.build import TARGET
 
-_ABI = 28
+_ABI = 29
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -184,11 +184,11 @@ _FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = LOOPS | {
     "exit_install": ((c_void_p,), None),
     "exit_lost": ((), c_int),
     **dict.fromkeys(("exit_begin", "exit_enter", "exit_leave"), ((), None)),
-    **dict.fromkeys(("winograd_serves", "convolution_serves"), ((), c_int)),
+    **dict.fromkeys(("winograd_serves", "widest_serves"), ((), c_int)),
     "convolution_room": ((c_void_p, c_void_p), c_int64),
     "filter_pack": ((c_void_p,), None),
     **dict.fromkeys(("winograd_forth", "winograd_back", "upsampled", "squeeze", "lstm_step", "take"), _STEP),
-    "convolution": _STEP,
+    **dict.fromkeys(("convolution", "layer_norm", "softmax"), _STEP),
 }
 """The same of all functions that the library exports, by their names without oprack_, but for oprack_runner_abi."""
 _SERVED = {"run": "runner_run", "lost": "exit_lost"}

@@ -74,6 +74,12 @@ class NativeStep:
         return self
 
 
+def widest_serves() -> bool:
+    """Whether steps that are compiled for AVX-512 alone can be used."""
+    library = RUNNER.library
+    return library is not None and bool(library.oprack_widest_serves())
+
+
 @lru_cache(maxsize=64)
 def _address(library: CDLL, name: str) -> int | None:
     """Where an exported function begins."""

@@ -349,10 +349,6 @@ class BoundChain:
         if "_calls" not in self.__dict__:
             self._referenced[0].compile_ahead(cores)
 
-    def compile(self) -> None:
-        """Compile the primitives, unless they are. Raises NotServedError when oneDNN refuses."""
-        self._calls  # noqa: B018  its first use compiles them
-
     @cached_property
     def native(self) -> NativeChain | None:
         """The chain as the compiled runner takes it; None without the runner."""

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from oprack.cache import BUDGET, Cache
@@ -53,21 +53,6 @@ class _ScratchAccount:
 
     def __del__(self) -> None:
         self.set(0)
-
-
-class Prepared(Protocol):
-    """A chain.
-
-    Attributes:
-        seconds: How long one core takes about for it.
-        is_ready: Whether all of it is compiled.
-    """
-
-    @property
-    def seconds(self) -> float: ...
-
-    @property
-    def is_ready(self) -> bool: ...
 
 
 class Arena:
@@ -115,7 +100,7 @@ class Thread(Arena, threading.local):
             keys of PerThread.
         limit: How many threads primitives may use; 0 means as the library says.
         work: Seconds that the primitives added so far take on one core.
-        prepared: The chain of the op that was prepared last, until somebody takes note of it.
+        prepared: What was bound for the op that was prepared last, until a stretch takes note of it.
         alive: An object that goes when the Python thread ends.
         revision: The library's revision when the number of threads was taken from it; -1 before the first use.
     """
@@ -126,7 +111,7 @@ class Thread(Arena, threading.local):
         self.limit = self._threads = 0
         self._team = 1
         self.work = 0.0
-        self.prepared: Prepared | None = None
+        self.prepared: Any = None
         self.cache_key = 0
         self.alive = _Alive()
         self._by_threads: dict[int, tuple[int, Cache]] = {}

@@ -14,7 +14,7 @@ from oprack_nn.ops.post_ops import RESIDUAL
 
 from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.memory import aligned_empty, channels_last_desc, image_desc, is_channels_last
-from oprack_onednn.chain.native_steps import NativeStep
+from oprack_onednn.chain.native_steps import NativeStep, widest_serves
 from oprack_onednn.chain.parameters import FromConstants, Weights
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
@@ -176,8 +176,8 @@ def conv_layer(
         depthwise: Whether it has a group for each channel.
         halves: Whether products of halves will do, whose sums are rounded a little more.
     """
-    library, numbers = RUNNER.library, filter.channels * filter.taps * filter.outputs
-    if library is None or not library.oprack_convolution_serves():
+    numbers = filter.channels * filter.taps * filter.outputs
+    if not widest_serves():
         return None
     wide = not depthwise and filter.taps > 1 and filter.outputs > _OUTPUTS_OF_TILE
     if wide and numbers > _MOST_OF_WINDOW:

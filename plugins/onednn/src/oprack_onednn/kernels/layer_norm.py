@@ -11,6 +11,7 @@ from oprack.kernel import Array, KernelContext, KernelSpecialization, RequiredAr
 
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import BUFFERS, Outlet
+from oprack_onednn.chain.native_steps import NativeStep, widest_serves
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
@@ -19,24 +20,12 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.dnnl.operands import FLOAT
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.stretch.callsite import RowMajorPrimitive, call_site
+from oprack_onednn.stretch.callsite import RowMajorPrimitive, ShapedPrimitive, call_site
 
 
 def build(rows: int, columns: int, epsilon: float, scaled: bool, shifted: bool) -> PrimitiveChain:
     """Chain for [rows, columns]: X, then scale and bias if there are any, result, mean, variance."""
     matrix, column, row = (MemoryDesc.strided(s) for s in ((rows, columns), (rows,), (columns,)))
-    flags = _c.USE_SCALE * scaled | _c.USE_SHIFT * shifted
-    desc = primitive_desc(
-        "layer_normalization_forward",
-        LIBRARY.engine,
-        _c.FORWARD_TRAINING,
-        matrix,
-        matrix,
-        column,
-        epsilon,
-        flags,
-        Attributes(),
-    )
     chain = PrimitiveChain()
     arguments = {_c.SRC: chain.input(matrix)}
     if scaled:
@@ -44,15 +33,34 @@ def build(rows: int, columns: int, epsilon: float, scaled: bool, shifted: bool) 
     if shifted:
         arguments[_c.SHIFT] = chain.input(row)
     arguments |= {_c.DST: chain.output(matrix), _c.MEAN: chain.output(column), _c.VARIANCE: chain.output(column)}
-    chain.add(desc, arguments)
+    if widest_serves():
+        chain.add(_step(rows, columns, epsilon, scaled, shifted), arguments)
+        return chain
+    kind, flags = _c.FORWARD_TRAINING, _c.USE_SCALE * scaled | _c.USE_SHIFT * shifted
+    described = kind, matrix, matrix, column, epsilon, flags, Attributes()
+    chain.add(primitive_desc("layer_normalization_forward", LIBRARY.engine, *described), arguments)
     return chain
 
 
-class LayerNormPrimitive(RowMajorPrimitive):
-    """One shape; the result is (y, mean, variance). lead: shape of mean and variance. key: what `build` takes."""
+def _step(rows: int, columns: int, epsilon: float, scaled: bool, shifted: bool) -> NativeStep:
+    """The step of normalize.c, for which nothing is compiled."""
+    return NativeStep("oprack_layer_norm", (rows, columns, scaled, shifted, int(np.float64(epsilon).view(np.int64))))
 
-    def __init__(self, shape: tuple[int, ...], lead: tuple[int, ...], *key: Any) -> None:
-        self.chain, self.shape, self.lead, self.weights = build(*key), shape, lead, {}
+
+class LayerNormPrimitive(RowMajorPrimitive):
+    """One shape; the result is (y, mean, variance).
+
+    Args:
+        chain: What `build` returned.
+        shape: Of x and y.
+        lead: Of mean and variance.
+        options: What `build` takes behind the sizes.
+    """
+
+    def __init__(
+        self, chain: PrimitiveChain, shape: tuple[int, ...], lead: tuple[int, ...], options: tuple[float, bool, bool]
+    ) -> None:
+        self.chain, self.shape, self.lead, self.weights, self._options = chain, shape, lead, {}, options
 
     def taker(self, outlets: Sequence[Outlet]) -> Callable[[], tuple[Any, Any]]:
         return _Outlets(*outlets[:2]).take
@@ -66,6 +74,19 @@ class LayerNormPrimitive(RowMajorPrimitive):
 
     def called(self, run: Callable[..., Any]) -> Callable[..., Any]:
         return lambda x, outs: run(x, *outs)
+
+    def resized(self, x: Array, *others: Array) -> ShapedPrimitive | None:
+        rank = len(self.lead)
+        lead, rest = x.shape[:rank], x.shape[rank:]
+        if rest != self.shape[rank:] or not x.size or not x.flags.c_contiguous or not widest_serves():
+            return None
+        step = _step(math.prod(lead), math.prod(rest), *self._options)
+        chain = self.chain.resized(step, 2 * x.nbytes)
+        return None if chain is None else LayerNormPrimitive(chain, x.shape, lead, self._options)
+
+
+def _built(shape: tuple[int, ...], lead: tuple[int, ...], columns: int, *options: Any) -> LayerNormPrimitive:
+    return LayerNormPrimitive(build(math.prod(lead), columns, *options), shape, lead, options)
 
 
 class _Outlets:
@@ -89,11 +110,11 @@ def _find(
     if not all(p is None or p.flags.c_contiguous for p in parameters):
         return None
     lead = x.shape[:begin_norm_axis]
-    rows, columns = math.prod(lead), math.prod(x.shape[begin_norm_axis:])
+    columns = math.prod(x.shape[begin_norm_axis:])
     if columns < 2:
         return None
-    key = (rows, columns, epsilon, *(p is not None for p in parameters))
-    return THREAD.primitive(("layer_norm", x.shape, lead, *key), LayerNormPrimitive, x.shape, lead, *key)
+    key = (x.shape, lead, columns, epsilon, *(p is not None for p in parameters))
+    return THREAD.primitive(("layer_norm", *key), _built, *key)
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ from oprack.kernel import Array, KernelSpecialization, decline
 
 from oprack_onednn.chain.descs import primitive_desc
 from oprack_onednn.chain.memory import BUFFERS, Outlet, is_channels_last
+from oprack_onednn.chain.native_steps import NativeStep, widest_serves
 from oprack_onednn.chain.primitive_chain import PrimitiveChain
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl import _c
@@ -21,28 +22,57 @@ from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.objects import Attributes, MemoryDesc
 from oprack_onednn.kernels._numbers import NOT_ORDINARY, is_ordinary
 from oprack_onednn.kernels.declare import onednn_kernel
-from oprack_onednn.stretch.callsite import RowMajorPrimitive, ShapedPrimitive, call_site
+from oprack_onednn.stretch.callsite import (
+    RowMajorPrimitive,
+    ShapedPrimitive,
+    SizedPrimitive,
+    SizedRowMajorPrimitive,
+    call_site,
+)
 from oprack_onednn.stretch.stretch import joins
 
 _ALGORITHMS = {"softmax": _c.SOFTMAX_ACCURATE, "log_softmax": _c.SOFTMAX_LOG}
 
 
 class SoftmaxPrimitive(RowMajorPrimitive):
-    """Over the middle dim of [outer, n, inner], or the last of [outer, n].
+    """Of arrays of one shape.
 
     Args:
         shape: Of the result.
-        images: Whether it is [N, C, H, W] in channels-last memory.
+        axis: Whose sums are 1.
+        algorithm: Which of them.
+        images: Whether these are [N, C, H, W] in channels-last memory.
     """
 
-    def __init__(self, around: tuple[int, ...], algorithm: int, shape: tuple[int, ...], images: bool) -> None:
-        self.shape, self.weights, self._images = shape, {}, images
+    def __init__(self, shape: tuple[int, ...], axis: int, algorithm: int, images: bool) -> None:
+        self.shape, self.weights, self.chain = shape, {}, PrimitiveChain()
+        self._axis, self._algorithm, self._images = axis, algorithm, images
+        around = self._around(shape)
         desc = MemoryDesc.strided(around)
-        primitive = primitive_desc(
-            "softmax_forward", LIBRARY.engine, _c.FORWARD_INFERENCE, algorithm, desc, desc, 1, Attributes()
-        )
-        chain = self.chain = PrimitiveChain()
-        chain.add(primitive, {_c.SRC: chain.input(desc), _c.DST: chain.output(desc)})
+        memory = {_c.SRC: self.chain.input(desc), _c.DST: self.chain.output(desc)}
+        self._native = len(around) == 2 and widest_serves()
+        if self._native:
+            self.chain.add(self._step(around), memory)
+            return
+        kind = _c.FORWARD_INFERENCE, algorithm, desc, desc, 1, Attributes()
+        self.chain.add(primitive_desc("softmax_forward", LIBRARY.engine, *kind), memory)
+
+    def _around(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Sizes as the primitive takes them: the channels of a pixel lie in a row."""
+        return _around((shape[0], *shape[2:], shape[1]), 3) if self._images else _around(shape, self._axis)
+
+    def _step(self, around: tuple[int, ...]) -> NativeStep:
+        """The step of normalize.c, for which nothing is compiled."""
+        return NativeStep("oprack_softmax", (*around, self._algorithm == _c.SOFTMAX_LOG))
+
+    def resized(self, x: Array, *others: Array) -> ShapedPrimitive | None:
+        if not self._native or x.ndim != len(self.shape) or not x.size:
+            return None
+        if not (is_channels_last(x) if self._images else x.flags.c_contiguous):
+            return None
+        around = self._around(x.shape)
+        chain = self.chain.resized(self._step(around), 2 * x.nbytes) if len(around) == 2 else None
+        return None if chain is None else (SizedPrimitive if self._images else SizedRowMajorPrimitive)(chain, x.shape)
 
     def outlet(self) -> Outlet:
         return ShapedPrimitive.outlet(self) if self._images else super().outlet()
@@ -73,10 +103,8 @@ def _find(x: Array, axis: int, algorithm: int) -> SoftmaxPrimitive | None:
     images = not x.flags.c_contiguous
     if images and not (x.ndim == 4 and axis % 4 == 1 and is_channels_last(x)):
         return None
-    # the channels of a pixel lie in a row there
-    around = (x.size // x.shape[1], x.shape[1]) if images else _around(x.shape, axis)
-    key = ("softmax", around, x.shape, algorithm, images)
-    return THREAD.primitive(key, SoftmaxPrimitive, around, algorithm, x.shape, images)
+    key = (x.shape, axis, algorithm, images)
+    return THREAD.primitive(("softmax", *key), SoftmaxPrimitive, *key)
 
 
 def _specialize(call: KernelSpecialization) -> Callable[..., Any]:

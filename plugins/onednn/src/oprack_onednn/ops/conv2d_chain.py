@@ -39,21 +39,9 @@ class OneDNNConv2DChain(OpDef, type="onednn_conv2d_chain"):
 
     def infer_shape(ctx: InferShapeContext) -> None:
         n, channels, *size = ctx.require_rank("Input", 4)
-        strides, paddings, groups = ctx.attr("strides"), ctx.attr("paddings"), ctx.attr("groups")
-        count = ctx.input_count("Filter")
-        ctx.require(
-            [len(strides), len(paddings), len(groups)] == [2 * count, 4 * count, count],
-            f"strides, paddings and groups must have 2, 4 and 1 numbers for each of {count} convolutions",
-        )
-        biased, counts = ctx.attr("biased"), ctx.attr("post_op_counts")
-        ctx.require(
-            len(biased) == len(counts) == count
-            and sum(biased) == ctx.input_count("Bias")
-            and sum(counts) == len(ctx.attr("post_ops")),
-            f"biased and post_op_counts must have a number for each of {count} convolutions, and add up to the "
-            f"{ctx.input_count('Bias')} biases and {len(ctx.attr('post_ops'))} post_ops; got {biased} and {counts}",
-        )
-        for i in range(count):
+        strides, paddings, groups, biased = map(ctx.attr, ("strides", "paddings", "groups", "biased"))
+        _require_counts(ctx)
+        for i in range(len(groups)):
             ctx.require_dims("Filter", [-1, channels // groups[i] if channels > 0 else -1, -1, -1], i)
             channels, _, *window = ctx.dim("Filter", i)
             if biased[i]:
@@ -61,10 +49,26 @@ class OneDNNConv2DChain(OpDef, type="onednn_conv2d_chain"):
             top, bottom, left, right = paddings[4 * i : 4 * i + 4]
             pads = ((top, bottom), (left, right))
             size = [conv_out(*s, 1) for s in zip(size, window, pads, strides[2 * i : 2 * i + 2], strict=True)]
-            fits = all(o == -1 or o > 0 for o in size)
-            ctx.require(fits, f"the kernel {window} of convolution {i} is larger than its padded input")
-        require_residual(ctx)
-        early = RESIDUAL in ctx.attr("post_ops")[: sum(counts[:-1])]
-        ctx.require(not early, f"a residual follows the last of {count} convolutions alone; got one before")
+            if any(o != -1 and o <= 0 for o in size):
+                ctx.require(False, f"the kernel {window} of convolution {i} is larger than its padded input")
         ctx.require_dims("Residual", [n, channels, *size])
         ctx.set_dim("Output", (n, channels, *size))
+
+
+def _require_counts(ctx: InferShapeContext) -> None:
+    """Require attributes that say as much as there are convolutions, and a residual behind the last one alone."""
+    count, post_ops = ctx.input_count("Filter"), ctx.attr("post_ops")
+    sizes = [len(ctx.attr(name)) for name in ("strides", "paddings", "groups")]
+    if sizes != [2 * count, 4 * count, count]:
+        expected = f"2, 4 and 1 numbers for each of {count} convolutions"
+        ctx.require(False, f"strides, paddings and groups have {sizes} numbers; expected {expected}")
+    biased, counts, biases = ctx.attr("biased"), ctx.attr("post_op_counts"), ctx.input_count("Bias")
+    if len(biased) != count or len(counts) != count or sum(biased) != biases or sum(counts) != len(post_ops):
+        ctx.require(
+            False,
+            f"biased and post_op_counts must have a number for each of {count} convolutions, and add up to the "
+            f"{biases} biases and {len(post_ops)} post_ops; got {biased} and {counts}",
+        )
+    require_residual(ctx)
+    early = RESIDUAL in post_ops[: sum(counts[:-1])]
+    ctx.require(not early, f"a residual follows the last of {count} convolutions alone; got one before")

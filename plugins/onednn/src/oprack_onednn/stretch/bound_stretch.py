@@ -6,83 +6,65 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.kernel import Array
-from oprack.python.records import dataclass
 
 from oprack_onednn.c.runner import NativeChain, NativeStretch, ThreadState
 from oprack_onednn.chain.memory import Outlet
 from oprack_onednn.chain.thread import THREAD
-from oprack_onednn.stretch.joinable import Link
-from oprack_onednn.stretch.views import View
+from oprack_onednn.dnnl.layout import NotServedError
 
 if TYPE_CHECKING:
+    from oprack_onednn.stretch.contents import StretchContents
     from oprack_onednn.stretch.wiring import Wiring
 
 _ALIGN = 64
-
-
-@dataclass(frozen=True)
-class StretchContents:
-    """What was bound for the ops of a stretch.
-
-    Attributes:
-        links: The chain of each op; None of one whose results are all views.
-        looks: For each op how many elements are searched for NaN and infinities; 0 where none are.
-        views: The results that lie in other arrays, by their numbers.
-        empty: The results without elements, which are the same in every run.
-    """
-
-    links: list[Link | None]
-    looks: list[int]
-    views: dict[int, View]
-    empty: dict[int, Array]
-
-    def root(self, number: int) -> tuple[int, int]:
-        """The number of the array that an array lies in, and the offset there in bytes."""
-        offset = 0
-        while number in self.views:
-            offset += self.views[number].offset
-            number = self.views[number].source
-        return number, offset
-
-    def array(self, number: int, arrays: Mapping[int, Array]) -> Array:
-        """The array of a number: one of `arrays`, or a view of one of them."""
-        if number in self.empty:
-            return self.empty[number]
-        view = self.views.get(number)
-        return arrays[number] if view is None else view.make(self.array(view.source, arrays))
+# Bytes of scratch memory, which a thread keeps, for all that lies between the ops of a stretch at one time: where there
+# are more, a call of Python for each op is nothing beside its work.
+_MOST = 1 << 26
 
 
 class BoundStretch:
-    """A stretch for arrays of certain shapes and strides, and for certain parameters.
+    """A stretch, or some of its steps, for arrays of certain shapes and strides, and for certain parameters.
 
     Args:
-        wiring: The steps.
-        contents: What was bound for each.
-        parameters: As below.
+        contents: What is bound for each step.
         state: Of the thread that runs it; default: the calling one.
+        begin: The first step.
+        end: Behind the last one; default: all.
 
     Attributes:
         parameters: The arrays whose addresses are set.
         native: The chains.
         ops: The number of the op of each chain.
         takes: For each array that is allocated, its number and what allocates it.
+        reads: The numbers of the arrays that are there before and that it reads.
         shifted: (number, number of the array that it lies in, offset) of views of what enters or leaves.
         results: Returns the arrays that leave, from those that entered and were allocated, by their numbers; None where
             exactly the allocated ones leave.
         size: Bytes of scratch memory.
+
+    Raises:
+        NotServedError: It would take too much scratch memory, or oneDNN refuses to compile a primitive.
     """
 
-    __slots__ = ("_contents", "native", "ops", "parameters", "results", "shifted", "size", "takes")
+    __slots__ = ("_contents", "native", "ops", "parameters", "reads", "results", "shifted", "size", "takes")
 
     def __init__(
-        self, wiring: Wiring, contents: StretchContents, parameters: Any, state: ThreadState | None = None
+        self,
+        contents: StretchContents,
+        state: ThreadState | None = None,
+        begin: int = 0,
+        end: int | None = None,
     ) -> None:
-        self._contents, self.parameters, self.ops = contents, parameters, list[int]()
-        chains, slots = list[NativeChain](), list[int]()
+        wiring = contents.wiring
+        steps = range(begin, len(wiring.steps) if end is None else end)
+        self._contents, self.parameters, self.ops = contents, contents.parameters, list[int]()
+        chains, slots, scratch = list[NativeChain](), list[int](), 0
         outlets = dict[int, Outlet]()
-        for i, link in enumerate(contents.links):
+        for i in steps:
+            link = contents.links[i]
             if link is None:
                 continue
+            scratch = max(scratch, link.chain.size)
             first, inputs, joinable = wiring.first[i], wiring.inputs[i], wiring.joinables[i]
             outlets |= {first + k: outlet for k, outlet in enumerate(link.outlets)}
             assert link.chain.native is not None
@@ -95,13 +77,14 @@ class BoundStretch:
                 chains.append(chain)
                 slots += [n for n in numbers if n is not None]
                 self.ops.append(i)
-        kept = sorted({contents.root(n)[0] for n in wiring.leaving} & outlets.keys())
+        kept = sorted(contents.roots_after(steps.stop) & outlets.keys())
         self.takes = [(number, outlets[number].take) for number in kept]
         is_plain = kept == list(wiring.leaving)
         self.results: Callable[[Mapping[int, Array]], list[Array]] | None = None if is_plain else self._results(wiring)
-        scratch = max(-(-b.chain.size // _ALIGN) * _ALIGN for b in contents.links if b is not None)
         between = {number: outlet.nbytes for number, outlet in outlets.items() if number not in kept}
-        offsets, self.size = _placed(between, wiring, contents, scratch)
+        offsets, self.size = _placed(between, contents, steps, -(-scratch // _ALIGN) * _ALIGN)
+        if self.size > _MOST:
+            raise NotServedError(f"{self.size} bytes of scratch memory; a stretch takes at most {_MOST}")
         # A view that starts where its source does needs no address of its own.
         self.shifted = list[tuple[int, int, int]]()
         for number in sorted({n for n in slots if n in contents.views}):
@@ -110,6 +93,7 @@ class BoundStretch:
                 offsets[number] = offsets[root] + offset
             elif offset:
                 self.shifted.append((number, root, offset))
+        self.reads = sorted({contents.root(n)[0] for n in slots} - outlets.keys())
         slots = [contents.root(n)[0] if not contents.root(n)[1] else n for n in slots]
         self.native = NativeStretch(state or THREAD.state, chains, slots, wiring.count, list(offsets.items()))
 
@@ -140,16 +124,18 @@ class BoundStretch:
         return lambda arrays: [contents.array(number, arrays) for number in leaving]
 
 
-def _placed(sizes: dict[int, int], wiring: Wiring, contents: StretchContents, start: int) -> tuple[dict[int, int], int]:
-    """The offset of each array between the ops, behind `start`, and where the last of them ends.
+def _placed(sizes: dict[int, int], contents: StretchContents, steps: range, start: int) -> tuple[dict[int, int], int]:
+    """The offset of each array between the steps, behind `start`, and where the last of them ends.
 
     An array gets the first gap among those that are read at the same time or later.
     """
-    last = {contents.root(n)[0]: i for i, numbers in enumerate(wiring.inputs) for n in numbers if n is not None}
+    wiring = contents.wiring
+    last = {contents.root(n)[0]: i for i in steps for n in wiring.inputs[i] if n is not None}
     offsets: dict[int, int] = {}
     alive: list[tuple[int, int, int]] = []  # (offset, end, last step that reads it)
     end = start
-    for i, first in enumerate(wiring.first):
+    for i in steps:
+        first = wiring.first[i]
         alive = [a for a in alive if a[2] >= i]
         for number in range(first, first + wiring.steps[i].results):
             if number not in sizes:

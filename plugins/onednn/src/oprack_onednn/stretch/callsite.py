@@ -22,11 +22,10 @@ from oprack_onednn.chain.thread import THREAD, PerThread
 from oprack_onednn.dnnl.layout import NotServedError, contiguous_strides
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.operands import FLOAT, OperandError, address
-from oprack_onednn.stretch.stretch import Joinable, JoinableFunction, Link, joins
+from oprack_onednn.stretch.joinable import Joinable, Link, Prepared
+from oprack_onednn.stretch.stretch import JoinableFunction, joins
 
 _MISALIGNED = FLOAT.itemsize - 1
-# How many shapes that were prepared and did not run yet one call site keeps.
-_AHEAD = 64
 # How many entries one call site keeps to resize: sizes differ in the steps that suit them.
 _VARIANTS = 4
 _NONE = False  # nothing can be bound: it stands in for an _Entry
@@ -239,7 +238,7 @@ class CallSite:
     ) -> None:
         self._find, self._free, self.dtypes, self._resizes = find, free, dtypes, resizes
         self.others = [(i - 1, dtype) for i, dtype in zip(free[1:], dtypes[1:], strict=True)]
-        self.entries, self._ahead = PerThread(), PerThread(_AHEAD)
+        self.entries = PerThread()
 
     @cached_property
     def _built(self) -> PerThread:
@@ -273,42 +272,38 @@ class CallSite:
         return entry
 
     def enter(self, key: tuple[Any, ...], arrays: tuple[Any, ...]) -> _Entry | None:
-        """Bind the primitive for these inputs, as `prepare` may have done, and keep it."""
-        entry: _Entry | None = self._ahead.pop(key, None)
+        """Bind the primitive for these inputs, and keep it; its primitives are compiled when it is used."""
         try:
-            if entry is None or not entry.fits(arrays[1:]):
-                entry = self._bind(arrays)
-            if entry is not None:
-                entry.link.chain.compile()
+            entry = self._bind(arrays)
         except NotServedError:
             entry = None
         self.entries.keep(key, _NONE if entry is None else entry)
         return entry
 
-    def prepare(self, x: Any, *others: Any) -> Any:
-        """Bind the primitive for arrays like these, and have it compiled; returns a result that nobody computed."""
-        if not THREAD.ready():
-            return None
-        key = self.key(x, others)
-        entry = self.entries[key]
-        if entry is None and self.reads(x, others):
-            entry = self._bind((x, *others))
-            if entry is not None:
-                self._ahead.keep(key, entry)
-                entry.link.chain.compile_ahead()
-        if entry:
-            THREAD.prepared = entry.link.chain.chain
-        return tuple([outlet.blank() for outlet in entry.link.outlets]) if entry else None
-
-    def link(self, x: Any, *others: Any) -> Link | None:
-        """What is bound for these inputs."""
+    def _entry(self, x: Any, others: Sequence[Any]) -> _Entry | None:
+        """What is bound for these inputs, now or before."""
         if not self.reads(x, others) or not THREAD.ready():
             return None
         key = self.key(x, others)
         entry = self.entries[key]
         if entry is None or (entry and not entry.fits(others)):
             entry = self.enter(key, (x, *others))
-        return entry.link if entry else None
+        return entry or None
+
+    def prepare(self, x: Any, *others: Any) -> Any:
+        """Bind the primitive for arrays like these, and have it compiled; returns a result that nobody computed."""
+        entry = self._entry(x, others)
+        if entry is None:
+            return None
+        link = entry.link
+        link.chain.compile_ahead()
+        THREAD.prepared = Prepared(link, results := tuple([outlet.blank() for outlet in link.outlets]))
+        return results
+
+    def link(self, x: Any, *others: Any) -> Link | None:
+        """What is bound for these inputs."""
+        entry = self._entry(x, others)
+        return None if entry is None else entry.link
 
 
 def call_site(
@@ -340,9 +335,7 @@ def _of_one(site: CallSite, fallback: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(x: Any, *others: Any) -> Any:
         # a primitive was bound to arrays of this dtype and of the shapes and strides of the key, and found to fit them
-        if x.dtype is not dtype:
-            return fallback(x, *others)
-        if THREAD.revision != LIBRARY.threads_revision and not THREAD.ready():
+        if x.dtype is not dtype or (THREAD.revision != LIBRARY.threads_revision and not THREAD.ready()):
             return fallback(x, *others)
         key = (THREAD.cache_key, x.shape, x.strides)
         entry = entries[key]
@@ -360,8 +353,12 @@ def _of_one(site: CallSite, fallback: Callable[..., Any]) -> Callable[..., Any]:
         # primitives were chosen for elements at multiples of four bytes
         if start & _MISALIGNED:
             return fallback(x, *others)
-        y, out = entry.take()
-        entry.run(start, out)
+        try:
+            y, out = entry.take()
+            entry.run(start, out)
+        except NotServedError:  # it was to be compiled
+            entries.keep(key, _NONE)
+            return fallback(x, *others)
         return y
 
     return run
@@ -391,8 +388,12 @@ def _of_several(site: CallSite, fallback: Callable[..., Any]) -> Callable[..., A
         starts = [address(x), *[address(others[i]) for i in positions]]
         if reduce(or_, starts) & _MISALIGNED:
             return fallback(x, *others)
-        y, out = entry.take()
-        entry.run(*starts, out)
+        try:
+            y, out = entry.take()
+            entry.run(*starts, out)
+        except NotServedError:  # it was to be compiled
+            entries.keep(key, _NONE)
+            return fallback(x, *others)
         return y
 
     return run

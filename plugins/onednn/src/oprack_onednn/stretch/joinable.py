@@ -31,6 +31,19 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Prepared:
+    """What `prepare` of a function has bound.
+
+    Attributes:
+        link: The op's chain.
+        results: Arrays like the results, whose elements nobody computed.
+    """
+
+    link: Link
+    results: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
 class Joinable:
     """What a stretch has to know about a prepared function of one op.
 

@@ -2,40 +2,38 @@
 
 What lies between the ops is scratch memory of the thread, placed when a stretch is bound to shapes. What enters is
 compared once with what the stretch was bound to, as a call site does for one op; everything inside follows from that.
-The steps are planned by `wiring`, and where their arrays lie by `bound_stretch` and `views`.
+The steps are planned by `wiring`; what is bound for each is found by `contents`, and where arrays lie by `views` and
+`bound_stretch`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import is_, itemgetter
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from oprack.kernel.specialization import JoinedSteps, StretchStep
 from oprack.python.implementation import without_collecting
 from oprack.python.logs import get_logger
 
-from oprack_onednn.c.runner import NOT_ORDINARY, RUNNER, ThreadState
-from oprack_onednn.chain.memory import memory_order
+from oprack_onednn.c.runner import NOT_ORDINARY, RUNNER
 from oprack_onednn.chain.thread import CHAIN, THREAD, PerThread
 from oprack_onednn.dnnl import _c
+from oprack_onednn.dnnl.layout import NotServedError
 from oprack_onednn.dnnl.library import LIBRARY
 from oprack_onednn.dnnl.operands import FLOAT, address
-from oprack_onednn.stretch.bound_stretch import BoundStretch, StretchContents
+from oprack_onednn.stretch.bound_stretch import BoundStretch
+from oprack_onednn.stretch.contents import StretchContents
 from oprack_onednn.stretch.joinable import Joinable, Link
-from oprack_onednn.stretch.overlap import Overlap
-from oprack_onednn.stretch.views import copied, view_of
+from oprack_onednn.stretch.overlap import BegunStretch
 from oprack_onednn.stretch.wiring import SubStretch, Wiring
-from oprack_onednn.threads.pool import POOL
 
 __all__ = ["STRETCHES", "Joinable", "Link", "joins"]
 
 _LOG = get_logger(__name__)
 _MISALIGNED = FLOAT.itemsize - 1
 _NONE = False  # nothing can be bound: it stands in for a BoundStretch
-# Bytes of scratch memory, which a thread keeps, for all that lies between the ops of a stretch at one time: where there
-# are more, a call of Python for each op is nothing beside its work.
-_MOST = 1 << 26
 
 
 class JoinableFunction(Protocol):
@@ -81,23 +79,36 @@ class _StretchFunction:
         self._parameters_of = itemgetter(*kept) if len(kept) > 1 else one_by_one
         self._entries = PerThread()
         self._numbers = [i for i, _ in self._varying]
-        self._overlaps = True
+        self._begins = True
 
-    def begin(self, *values: Any) -> Overlap | None:
-        """Let what is prepared run while the rest is; see oprack.kernel.specialization."""
-        if not self._overlaps or POOL.problem or not THREAD.ready() or THREAD.max_threads < 2:
+    def begin(self, *values: Any) -> BegunStretch | None:
+        """Take part while the ops are prepared for new shapes; see oprack.kernel.specialization."""
+        if not self._begins or not THREAD.ready():
             return None
-        found = self._met(values)
-        if found is None or found[2] & _MISALIGNED or self._entries[found[0]] is not None:
+        met = self._met(values)
+        if met is None or met[2] & _MISALIGNED or self._entries[met[0]] is not None:
             return None
-        return Overlap(self._wiring, values, _bound_whole, self._run_whole)
+        contents = StretchContents(self._wiring, values, self._parameters_of(values))
+        return BegunStretch(contents, partial(self._end, met))
 
-    def _run_whole(self, overlaps: bool, values: Sequence[Any]) -> Sequence[Any] | None:
-        self._overlaps = overlaps
-        return self(*values)
+    def _end(self, met: _Met, begun: BegunStretch, values: Sequence[Any]) -> Any:
+        """The arrays that leave, once all ops are prepared, of which some may have run already."""
+        key, starts, _ = met
+        if not without_collecting(begun.finish):
+            self._begins = not begun.failed
+            return self(*values)
+        if begun.ran:
+            begun.contents.arrays = []  # to be bound as a whole when its shapes come again
+            self._keep(key, begun.contents)
+            return begun.leaving()
+        entry = self._keep(key, without_collecting(_bound, begun.contents))
+        return self._run(key, entry, values, starts) if entry else None
 
-    def _met(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], list[int], int] | None:
-        """(key, addresses of what varies, all of these or'ed) of arrays that enter; None for dtypes that are others."""
+    def _keep(self, key: tuple[Any, ...], entry: Any) -> Any:
+        return self._entries.keep(key, entry, CHAIN * len(self._wiring.steps))
+
+    def _met(self, values: Sequence[Any]) -> _Met | None:
+        """What arrays that enter are known by; None for dtypes that are others."""
         key: tuple[Any, ...] = (THREAD.cache_key,)
         starts, misplaced = [], 0
         for i, dtype in self._varying:
@@ -110,28 +121,33 @@ class _StretchFunction:
             misplaced |= start
         return key, starts, misplaced
 
-    def __call__(self, *values: Any) -> Sequence[Any] | None:
+    def __call__(self, *values: Any) -> Any:
         if THREAD.revision != LIBRARY.threads_revision and not THREAD.ready():
             return None
-        found = self._met(values)
-        if found is None:
+        met = self._met(values)
+        if met is None:
             return None
-        key, starts, misplaced = found
+        key, starts, misplaced = met
         entry = self._entries[key]
+        kind = entry.__class__
         if entry is None or (
             # the same objects as before, so no other memory
-            entry.__class__ is BoundStretch and not all(map(is_, entry.parameters, self._parameters_of(values)))
+            kind in _FOR_PARAMETERS and not all(map(is_, entry.parameters, self._parameters_of(values)))
         ):
             entry, results = without_collecting(_bind, self._wiring, values, self._parameters_of(values))
-            self._entries.keep(key, entry, CHAIN * len(self._wiring.steps))
+            self._keep(key, entry)
             if entry.__class__ is not BoundStretch:
                 return results
-        if entry.__class__ is _SplitStretch:
+        elif kind is StretchContents:
+            entry = self._keep(key, without_collecting(_bound, entry))
+        if kind is _SplitStretch:
             return entry.run(values)
         # primitives were chosen for elements at multiples of four bytes
         return None if not entry or misplaced & _MISALIGNED else self._run(key, entry, values, starts)
 
-    def _run(self, key: tuple[Any, ...], entry: BoundStretch, values: Sequence[Any], starts: Sequence[int]) -> Any:
+    def _run(
+        self, key: tuple[Any, ...], entry: BoundStretch, values: Sequence[Any], starts: Sequence[int]
+    ) -> Sequence[Any] | None:
         results = entry.enter(zip(self._numbers, starts, strict=True))
         if entry.size > THREAD.state.capacity:
             THREAD.arena(entry.size)
@@ -145,16 +161,18 @@ class _StretchFunction:
         return None
 
 
-def _bound_whole(wiring: Wiring, values: Sequence[Any], state: ThreadState) -> BoundStretch | None:
-    """Bind the chains of a stretch that runs once; None where an op has to run on its own."""
-    contents, arrays = StretchContents([], [], {}, {}), [*values]
-    for i in range(len(wiring.steps)):
-        made = _dry_run(wiring, i, arrays, contents)
-        if made is None:
-            return None
-        arrays += made
-    stretch = BoundStretch(wiring, contents, (), state)
-    return stretch if stretch.size <= _MOST else None
+_FOR_PARAMETERS = BoundStretch, StretchContents
+_Met: TypeAlias = "tuple[tuple[Any, ...], list[int], int]"
+"""Of arrays that enter: the key of their shapes and strides, the addresses of those that vary, all of these or'ed."""
+
+
+def _bound(contents: StretchContents) -> BoundStretch | bool:
+    """All steps, bound; _NONE where they can't be."""
+    contents.arrays = []  # which nobody looks at any more
+    try:
+        return BoundStretch(contents)
+    except NotServedError:
+        return _NONE
 
 
 def _bind(wiring: Wiring, values: Sequence[Any], parameters: Any) -> tuple[Any, Sequence[Any] | None]:
@@ -168,20 +186,17 @@ def _bind(wiring: Wiring, values: Sequence[Any], parameters: Any) -> tuple[Any, 
     Returns:
         What was bound, _NONE where nothing can be, and the arrays that leave where all ops ran.
     """
-    contents, split, begin = StretchContents([], [], {}, {}), _SplitStretch(wiring), 0
-    arrays, computed, count = [*values], split.room(values), len(wiring.steps)
+    contents, split, begin = StretchContents(wiring, values, parameters), _SplitStretch(wiring), 0
+    computed, count = split.room(values), len(wiring.steps)
     for i in range(count):
-        made = _dry_run(wiring, i, arrays, contents)
-        if made is not None:
-            arrays += made
+        if contents.add(i):
             continue
         split.divide(begin, i)
         if not split.compute(computed, begin, i + 1):
             return _NONE, None
-        arrays, begin = computed[: wiring.first[i] + wiring.steps[i].results], i + 1
+        contents.arrays, begin = computed[: wiring.count_before(i + 1)], i + 1
     if not begin:
-        stretch = BoundStretch(wiring, contents, parameters)
-        return (stretch if stretch.size <= _MOST else _NONE), None
+        return _bound(contents), None
     split.divide(begin, count)
     results = split.leaving(computed) if split.compute(computed, begin, count) else None
     return (split if split.between else _NONE), results
@@ -237,49 +252,6 @@ class _SplitStretch:
             arrays[wiring.first[i] : wiring.first[i] + len(made)] = made
             i += 1
         return True
-
-
-def _dry_run(wiring: Wiring, i: int, arrays: Sequence[Any], contents: StretchContents) -> list[Any] | None:
-    """Add a step to the contents; arrays like its results, or None where it has to run on its own."""
-    inputs = [None if number is None else arrays[number] for number in wiring.inputs[i]]
-    x, step, joinable = inputs[0], wiring.steps[i], wiring.joinables[i]
-    if x is None:
-        return None
-    if joinable is None:
-        return _place_views(wiring, i, x, arrays, contents)
-    link = joinable.link(*inputs) if x.size >= step.smallest or joinable.is_exact else None
-    if link is None or link.chain.native is None or len(link.outlets) != step.results:
-        return None
-    made = [outlet.blank() for outlet in link.outlets]
-    looked = x if joinable.looks_at == "input" else made[0]
-    if joinable.looks_at and memory_order(looked.shape, looked.strides) is None:
-        return None
-    contents.links.append(link)
-    contents.looks.append(looked.size)
-    return made
-
-
-def _place_views(wiring: Wiring, i: int, x: Any, arrays: Sequence[Any], contents: StretchContents) -> list[Any] | None:
-    """The results of view number `i`, after it was noted where they lie; None where they may be anything."""
-    link, source = None, wiring.inputs[i][0]
-    made = wiring.call(i, arrays)
-    assert source is not None  # x is there
-    for k, y in enumerate(made or ()):
-        number = wiring.first[i] + k
-        if not y.size:
-            contents.empty[number] = y
-            continue
-        view = view_of(x, y, source, wiring.maker(i, k))
-        if view is not None:
-            contents.views[number] = view
-            continue
-        copy = None if k else copied(wiring.steps[i].op_type, x, y)
-        if copy is None:
-            return None
-        link, made[k] = copy  # type: ignore[index]
-    contents.links.append(link)
-    contents.looks.append(0)
-    return made
 
 
 def _failure(wiring: Wiring, entry: BoundStretch, status: int) -> str:

@@ -21,6 +21,7 @@ class Wiring:
     Attributes:
         inputs: For each step a flat list of the arrays that it takes; None for an absent one.
         first: For each step the number of its first result.
+        last: For each array the last step that reads it, behind all steps where it leaves, or -1.
         varying: Arrays that enter and may be others in each run, each with its dtype.
         parameters: Arrays that enter and stay; their addresses are set once.
         joinables: The Joinable of each step's function; None for a view.
@@ -36,6 +37,11 @@ class Wiring:
             self.first.append(count)
             count += step.results
         self.count = count
+        self.last = [-1] * count
+        for i, numbers in enumerate([*(_flat(step.arguments) for step in steps), leaving]):
+            for number in numbers:
+                if number is not None:
+                    self.last[number] = i
         taken = [
             (number, FLOAT if joinable is None else joinable.dtype(position))
             for joinable, numbers in zip(self.joinables, self.inputs, strict=True)
@@ -48,16 +54,19 @@ class Wiring:
     def _pairs(self) -> Iterator[tuple[Sequence[Argument], Joinable | None]]:
         return zip(self._arguments, self.joinables, strict=True)
 
+    def count_before(self, i: int) -> int:
+        """How many arrays there are in front of step `i`."""
+        return self.first[i] if i < len(self.steps) else self.count
+
     def sub_stretch(self, begin: int, end: int) -> SubStretch:
         """Some of the steps as a stretch of their own."""
         steps = self.steps[begin:end]
-        own = range(self.first[begin], self.first[end] if end < len(self.steps) else self.count)
-        taken = sorted(_reads_of(steps).difference(own))
-        later = _reads_of(self.steps[end:]).union(self.leaving)
-        left, dead = [k for k in own if k in later], [k for k in taken if k not in later]
+        own = range(self.first[begin], self.count_before(end))
+        taken = sorted({k for step in steps for k in _flat(step.arguments) if k is not None}.difference(own))
+        left = [k for k in own if self.last[k] >= end]
         numbers = {k: i for i, k in enumerate([*taken, *own])}
         renumbered = [replace(step, arguments=[_numbered(a, numbers) for a in step.arguments]) for step in steps]
-        return SubStretch(Wiring(renumbered, len(taken), [numbers[k] for k in left]), taken, left, dead)
+        return SubStretch(Wiring(renumbered, len(taken), [numbers[k] for k in left]), taken, left)
 
     def call(self, i: int, arrays: Sequence[Any]) -> list[Any] | None:
         """What step `i` computes, by its function or by those that take over; None where it can't be told."""
@@ -96,18 +105,11 @@ class SubStretch:
         wiring: The steps, with numbers of their own.
         taken: Numbers, in the stretch, of the arrays that enter.
         left: Numbers, in the stretch, of the results that are read later.
-        dead: Those of the arrays that enter that are not.
     """
 
     wiring: Wiring
     taken: list[int]
     left: list[int]
-    dead: list[int]
-
-
-def _reads_of(steps: Sequence[StretchStep]) -> set[int]:
-    """The numbers of the arrays that steps take."""
-    return {k for step in steps for k in _flat(step.arguments) if k is not None}
 
 
 def _numbered(argument: Argument, numbers: dict[int, int]) -> Argument:
