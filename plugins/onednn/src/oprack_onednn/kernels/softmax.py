@@ -1,6 +1,7 @@
 """softmax, log_softmax and their gradients.
 
-Of a row with NaN or plus infinity oneDNN makes NaN there alone, so such a result is left to NumPy.
+Of a row with NaN or plus infinity oneDNN makes NaN there alone, so such a result is left to NumPy. The step in C for
+rows makes the whole of it NaN, as NumPy does.
 """
 
 from __future__ import annotations
@@ -47,30 +48,26 @@ class SoftmaxPrimitive(RowMajorPrimitive):
     def __init__(self, shape: tuple[int, ...], axis: int, algorithm: int, images: bool) -> None:
         self.shape, self.weights, self.chain = shape, {}, PrimitiveChain()
         self._axis, self._algorithm, self._images = axis, algorithm, images
-        around = self._around(shape)
+        around = _around(shape, axis, images)
         desc = MemoryDesc.strided(around)
         memory = {_c.SRC: self.chain.input(desc), _c.DST: self.chain.output(desc)}
-        self._native = len(around) == 2 and widest_serves()
-        if self._native:
+        self.is_faithful = _is_native(around)
+        if self.is_faithful:
             self.chain.add(self._step(around), memory)
             return
         kind = _c.FORWARD_INFERENCE, algorithm, desc, desc, 1, Attributes()
         self.chain.add(primitive_desc("softmax_forward", LIBRARY.engine, *kind), memory)
-
-    def _around(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Sizes as the primitive takes them: the channels of a pixel lie in a row."""
-        return _around((shape[0], *shape[2:], shape[1]), 3) if self._images else _around(shape, self._axis)
 
     def _step(self, around: tuple[int, ...]) -> NativeStep:
         """The step of normalize.c, for which nothing is compiled."""
         return NativeStep("oprack_softmax", (*around, self._algorithm == _c.SOFTMAX_LOG))
 
     def resized(self, x: Array, *others: Array) -> ShapedPrimitive | None:
-        if not self._native or x.ndim != len(self.shape) or not x.size:
+        if not self.is_faithful or x.ndim != len(self.shape) or not x.size:
             return None
         if not (is_channels_last(x) if self._images else x.flags.c_contiguous):
             return None
-        around = self._around(x.shape)
+        around = _around(x.shape, self._axis, self._images)
         chain = self.chain.resized(self._step(around), 2 * x.nbytes) if len(around) == 2 else None
         return None if chain is None else (SizedPrimitive if self._images else SizedRowMajorPrimitive)(chain, x.shape)
 
@@ -90,11 +87,23 @@ def build_grad(shape: tuple[int, ...], algorithm: int) -> PrimitiveChain:
     return chain
 
 
-def _around(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    """[outer, n, inner], or [outer, n] when inner is 1."""
+def _around(shape: tuple[int, ...], axis: int, images: bool) -> tuple[int, ...]:
+    """[outer, n, inner], or [outer, n] when inner is 1, as for the channels of images in channels-last memory."""
+    if images:
+        return math.prod(shape) // shape[1], shape[1]
     axis %= len(shape)
     inner = math.prod(shape[axis + 1 :])
     return (math.prod(shape[:axis]), shape[axis], *([inner] if inner > 1 else []))
+
+
+def _is_native(around: tuple[int, ...]) -> bool:
+    """Whether the step in C serves, which makes of NaN and infinities what NumPy does."""
+    return len(around) == 2 and widest_serves()
+
+
+def _is_good(y: Array, axis: int) -> bool:
+    """Whether a result is NumPy's, which has NaN in other places than oneDNN."""
+    return _is_native(_around(y.shape, axis, not y.flags.c_contiguous)) or is_ordinary(y)
 
 
 def _find(x: Array, axis: int, algorithm: int) -> SoftmaxPrimitive | None:
@@ -113,7 +122,7 @@ def _specialize(call: KernelSpecialization) -> Callable[..., Any]:
 
     def run(x: Array) -> Array:
         y = site(x)
-        return y if y is NotImplemented or is_ordinary(y) else decline(NOT_ORDINARY)
+        return y if y is NotImplemented or _is_good(y, axis) else decline(NOT_ORDINARY)
 
     return joins(run, replace(site.joinable, looks_at="result"))
 
@@ -124,8 +133,8 @@ def _run(x: Array, axis: int, out: Array | None, algorithm: int) -> Array:
         return NotImplemented
     if out is None or out.strides != x.strides:
         y = found.run(x)
-        return y if is_ordinary(y) else decline(NOT_ORDINARY)
-    if not is_ordinary(x):  # out may be x's own memory
+        return y if _is_good(y, axis) else decline(NOT_ORDINARY)
+    if not found.is_faithful and not is_ordinary(x):  # out may be x's own memory
         return decline(NOT_ORDINARY)
     found.chain.run(x, out)
     return out
@@ -136,7 +145,7 @@ def apply_grad(y: Array, dy: Array, axis: int, algorithm: int) -> Array:
         return NotImplemented
     if not (y.size and y.flags.c_contiguous and dy.flags.c_contiguous):
         return NotImplemented
-    shape = _around(y.shape, axis)
+    shape = _around(y.shape, axis, images=False)
     chain = THREAD.primitive(("softmax_grad", shape, algorithm), build_grad, shape, algorithm)
     if chain is None:
         return NotImplemented

@@ -69,7 +69,7 @@ class BoundStretch:
             outlets |= {first + k: outlet for k, outlet in enumerate(link.outlets)}
             assert link.chain.native is not None
             parts = [(link.chain.native, [*(inputs[k] for k in link.given), *range(first, first + len(link.outlets))])]
-            if joinable is not None and joinable.looks_at:
+            if joinable is not None and contents.looks[i]:
                 look = NativeChain(1, looks=[(0, contents.looks[i])])
                 before = joinable.looks_at == "input"
                 parts.insert(0 if before else 1, (look, [inputs[0] if before else first]))

@@ -41,9 +41,11 @@ class ShapedPrimitive:
         shape: The shape of the result: [N, C, *spatial] in channels-last memory, or fewer dims in row-major memory.
         weights: Layouts of inputs that the chain wants packed, by their position among the present inputs.
         dtype: The dtype of the result.
+        is_faithful: Whether NaN and infinities come out as the other kernels have them.
     """
 
     dtype: np.dtype[Any] = FLOAT
+    is_faithful = False
     chain: PrimitiveChain
     shape: tuple[int, ...]
     weights: dict[int, Weights]
@@ -179,7 +181,8 @@ class _Entry:
         bound = BoundChain(shaped.chain, [*fixed, *[None] * len(results)])
         run = bound.runner_for(*[operands[i] for i in operands if i in free], *results)
         parameters = [(i - 1, a) for i, a in enumerate(arrays) if i and i not in free]
-        self._fill(shaped, run, Link(bound, outlets, [i for i in operands if i in free]), parameters)
+        link = Link(bound, outlets, [i for i in operands if i in free], shaped.is_faithful)
+        self._fill(shaped, run, link, parameters)
 
     def _fill(self, shaped: ShapedPrimitive, run: Any, link: Link, parameters: list[tuple[int, Any]]) -> None:
         self._shaped, self.link, self.parameters = shaped, link, parameters
@@ -192,7 +195,8 @@ class _Entry:
         if shaped is None:
             return None
         bound, entry = link.chain.resized(shaped.chain), _Entry.__new__(_Entry)
-        entry._fill(shaped, bound.run_addresses, Link(bound, shaped.outlets(), link.given), self.parameters)
+        fresh = Link(bound, shaped.outlets(), link.given, link.is_faithful)
+        entry._fill(shaped, bound.run_addresses, fresh, self.parameters)
         return entry
 
     def fits(self, others: Sequence[Any]) -> bool:

@@ -63,10 +63,11 @@ class StretchContents:
             return False
         made = [outlet.blank() for outlet in link.outlets] if prepared is None else prepared.results
         looked = x if joinable.looks_at == "input" else made[0]
-        if joinable.looks_at and memory_order(looked.shape, looked.strides) is None:
+        looks = bool(joinable.looks_at) and not link.is_faithful
+        if looks and memory_order(looked.shape, looked.strides) is None:
             return False
         self.links.append(link)
-        self.looks.append(looked.size)
+        self.looks.append(looked.size if looks else 0)
         arrays += made
         return True
 

@@ -23,11 +23,13 @@ class Link:
         chain: The chain, which takes the inputs that vary, and then the results.
         outlets: Allocate the results.
         given: Positions of the inputs that the chain takes.
+        is_faithful: Whether NaN and infinities come out as the other kernels have them, so that nobody looks for them.
     """
 
     chain: BoundChain
     outlets: Sequence[Outlet]
     given: Sequence[int]
+    is_faithful: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Joinable:
         link: Called with the inputs, it returns their Link, or None when nothing can be bound for them.
         arrange: Turns the function's arguments into a flat sequence of inputs.
         looks_at: "input" or "result" where the function declines for NaN and infinities in its first input, or in what
-            it returns; else "".
+            it returns, unless its Link is faithful; else "".
         is_exact: Whether the chain gives the same bits as the kernel that takes over for small inputs, so that it may
             compute those, too.
         prepare: `prepare` of the function, for inputs after `arrange`; see oprack.kernel.specialization.
