@@ -22,7 +22,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from engines import BEFORE, ENGINES, PRECISIONS
+from engines import BEFORE, ENGINES, USUAL
 from report import picture, table
 from turns import PYTHONS, Result, measure, measure_start_up
 from workloads import names, workload
@@ -44,7 +44,7 @@ def about() -> dict[str, Any]:
 
 def chosen_engines(options: argparse.Namespace) -> list[str]:
     """Engines named by --engines and --before."""
-    named = options.engines.split(",") if options.engines else [e for e in ENGINES if e not in PRECISIONS]
+    named = options.engines.split(",") if options.engines else USUAL
     engines = [e for e in ENGINES if e in named]
     if options.before:
         PYTHONS[BEFORE] = str(options.before.absolute() / ".venv" / "bin" / "python")

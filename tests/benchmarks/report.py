@@ -31,7 +31,8 @@ def table(results: list[Result]) -> str:
         peers = [
             p.median_ms
             for p in results
-            if (p.workload, p.threads) == (r.workload, r.threads) and p.engine in peers_of(r.engine) and p.median_ms
+            if (p.workload, p.threads) == (r.workload, r.threads) and p.engine in peers_of(r.engine)
+            if p.median_ms and not p.error
         ]
         if not peers and r.engine != BEFORE:
             before = (p for p in results if (p.workload, p.threads, p.engine) == (r.workload, r.threads, BEFORE))
