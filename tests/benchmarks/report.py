@@ -106,15 +106,16 @@ def ratios_picture(parts: dict[str, list[dict[str, object]]], path: Path) -> Non
 def picture(results: list[Result], path: Path) -> None:
     """Bars of the medians, a group for each workload, relative to the fastest engine of the group."""
     plt = _pyplot()
-    times = {(r.workload, r.threads, r.engine): r.median_ms for r in results if r.median_ms}
+    times = {(r.workload, r.threads, r.engine): r.median_ms for r in results if r.median_ms and not r.error}
     groups = list(dict.fromkeys((w, t) for w, t, _ in times))
     fastest = {g: min(ms for key, ms in times.items() if key[:2] == g) for g in groups}
     engines = [e for e in ENGINES if any(key[2] == e for key in times)]
     figure, axes = plt.subplots(figsize=(10, 0.6 * len(groups) + 2))
     height = 0.8 / len(engines)
+    colours = plt.get_cmap("tab20").colors  # the usual ten are fewer than the engines
     for k, engine in enumerate(engines):
         bars = [(i + k * height, times[*g, engine] / fastest[g]) for i, g in enumerate(groups) if (*g, engine) in times]
-        axes.barh([y for y, _ in bars], [x for _, x in bars], height, label=engine)
+        axes.barh([y for y, _ in bars], [x for _, x in bars], height, label=engine, color=colours[k % len(colours)])
     axes.set_yticks([i + 0.4 for i in range(len(groups))], [f"{w}, T={t}" for w, t in groups])
     axes.set_ylim(len(groups), -0.3)
     axes.set_xlabel("median time, relative to the fastest engine of T threads (shorter is better)")
