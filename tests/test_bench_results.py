@@ -14,14 +14,15 @@ FOLDER = Path(__file__).parent / "benchmarks"
 
 @pytest.fixture(scope="module")
 def bench():
-    """The modules, which have each other by plain names that other tests may have as well."""
-    before = set(sys.modules)
+    """The modules, which have each other by plain names: those of other tests with these names are back afterwards."""
+    names = [file.stem for file in FOLDER.glob("*.py")]
+    others = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(FOLDER))
         yield SimpleNamespace(**{name: importlib.import_module(name) for name in ("engines", "report", "turns")})
-    for name in set(sys.modules) - before:
-        if (FOLDER / f"{name}.py").exists():
-            del sys.modules[name]
+    for name in names:
+        sys.modules.pop(name, None)
+    sys.modules.update(others)
 
 
 def result(bench, engine, ms, *sample):
