@@ -323,11 +323,12 @@ OURS = ("oprack", BEFORE, *_LOW, "oprack (NumPy)", "oprack (numba)", "oprack (OR
 _HALF = ("oprack bf16", "openvino bf16", "paddle bf16")
 _INTEGERS = ("oprack int8", "oprack int8+bf16", "openvino int8", "onnxruntime int8")
 LOW_PRECISION = (*_HALF, *_INTEGERS)
+"""Engines whose outputs are rounded more than float32's."""
 PRECISIONS = ("paddle bf16", *_INTEGERS)
 """Engines that take part where they are named, or where precisions are compared."""
 USUAL = tuple(e for e in ENGINES if e not in PRECISIONS)
 """All others. To quantise a chain of a hundred ops takes OpenVINO's tools minutes."""
-_PEERS = tuple(e for e in ENGINES if e not in (*OURS, *_HALF, *_INTEGERS))
+_PEERS = tuple(e for e in ENGINES if e not in (*OURS, *LOW_PRECISION))
 TORCH_MODELS = ("resnet50", "mobilenet_v2", "bert_base")
 
 

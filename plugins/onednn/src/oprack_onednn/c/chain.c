@@ -242,11 +242,7 @@ EXPORTED int oprack_convolution(const void *settings, void *const *memory, int64
 
 #else
 
-EXPORTED int oprack_convolution(const void *settings, void *const *memory, int64_t threads)
-{
-    (void)settings, (void)memory, (void)threads;
-    return 1;
-}
+UNSERVED(oprack_convolution)
 
 EXPORTED int64_t oprack_convolution_room(const void *settings, int64_t *products)
 {

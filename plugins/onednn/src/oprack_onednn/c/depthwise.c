@@ -22,12 +22,10 @@ struct channels {
 
 static const float nothing[LANES] = {0};
 
-#define NUMBERS(from) (whole ? _mm512_loadu_ps(from) : _mm512_maskz_loadu_ps(there, from))
-
 INLINE WIDEST void begin_sums(const struct channels *t, int64_t c, __mmask16 there, const int whole, vec *sums,
                               const int pixels)
 {
-    const vec bias = t->bias ? NUMBERS(t->bias + c) : _mm512_setzero_ps();
+    const vec bias = t->bias ? numbers(t->bias + c, there, whole) : _mm512_setzero_ps();
     UNROLL for (int i = 0; i < pixels; i++)
         sums[i] = bias;
 }
@@ -39,15 +37,11 @@ INLINE WIDEST void end_sums(const struct channels *t, int64_t line, int64_t c, _
     const int64_t channels = t->settings->channels;
     if (t->layer->added_at == 0)
         UNROLL for (int i = 0; i < pixels; i++)
-            sums[i] += NUMBERS(t->added + line + i * channels + c);
+            sums[i] += numbers(t->added + line + i * channels + c, there, whole);
     if (t->in_registers)
         apply_in_registers(t->layer->functions, sums, pixels);
-    UNROLL for (int i = 0; i < pixels; i++) {
-        if (whole)
-            _mm512_storeu_ps(t->out + line + i * channels + c, sums[i]);
-        else
-            _mm512_mask_storeu_ps(t->out + line + i * channels + c, there, sums[i]);
-    }
+    UNROLL for (int i = 0; i < pixels; i++)
+        put_numbers(t->out + line + i * channels + c, sums[i], there, whole);
 }
 
 /* Some pixels side by side, of some channels from `c` on, all of which there are where `whole`. */
@@ -69,7 +63,7 @@ INLINE WIDEST void channel_tile(const struct channels *t, int64_t c, __mmask16 t
                 const float *at = from + i * step;
                 if (edges)
                     at = (uint64_t)(column + i * stride) < (uint64_t)width ? at : nothing;
-                sums[i] = _mm512_fmadd_ps(NUMBERS(at), weights, sums[i]);
+                sums[i] = _mm512_fmadd_ps(numbers(at, there, whole), weights, sums[i]);
             }
         }
     }
@@ -92,7 +86,7 @@ INLINE WIDEST void row_of_taps(const struct channels *t, int64_t begin, int64_t 
             UNROLL for (int x = 0; x < taps; x++, w += padded)
                 weights[x] = _mm512_loadu_ps(w);
             UNROLL for (int j = 0; j < (pixels - 1) * stride + taps; j++, from += channels)
-                seen[j] = NUMBERS(!edges || (uint64_t)(t->column + j) < (uint64_t)width ? from : nothing);
+                seen[j] = numbers(!edges || (uint64_t)(t->column + j) < (uint64_t)width ? from : nothing, there, whole);
             UNROLL for (int x = 0; x < taps; x++)
                 UNROLL for (int i = 0; i < pixels; i++)
                     sums[i] = _mm512_fmadd_ps(seen[i * stride + x], weights[x], sums[i]);
@@ -116,8 +110,8 @@ INLINE WIDEST void two_lines(const struct channels *t, int64_t begin, int64_t en
         UNROLL for (int y = 0; y < 4; y++) {
             const float *from = t->image + (y * s->width + t->column) * channels + c;
             UNROLL for (int j = 0; j < pixels + 2; j++, from += channels) {
-                const vec pixel =
-                    NUMBERS(!edges || (uint64_t)(t->column + j) < (uint64_t)s->width ? from : nothing);
+                const int seen = !edges || (uint64_t)(t->column + j) < (uint64_t)s->width;
+                const vec pixel = numbers(seen ? from : nothing, there, whole);
                 UNROLL for (int l = 0; l < 2; l++)
                     UNROLL for (int x = 0; x < 3; x++)
                         if (y >= l && y - l < 3 && j >= x && j - x < pixels)

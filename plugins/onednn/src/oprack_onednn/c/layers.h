@@ -22,6 +22,20 @@ typedef __m512 vec;
 /* The first `count` numbers of a vector. */
 INLINE __mmask16 lanes(int64_t count) { return count < LANES ? (__mmask16)((1 << count) - 1) : (__mmask16)0xffff; }
 
+/* Numbers side by side: all of a vector where `whole`, else those that are there, and zeros in the place of others. */
+INLINE WIDEST vec numbers(const float *from, __mmask16 there, const int whole)
+{
+    return whole ? _mm512_loadu_ps(from) : _mm512_maskz_loadu_ps(there, from);
+}
+
+INLINE WIDEST void put_numbers(float *to, vec x, __mmask16 there, const int whole)
+{
+    if (whole)
+        _mm512_storeu_ps(to, x);
+    else
+        _mm512_mask_storeu_ps(to, there, x);
+}
+
 /* added_at: after how many functions the residual is added, or -1. */
 struct layer {
     int64_t outputs, biased, halved, added_at, count;

@@ -9,6 +9,14 @@
 #define EXPORTED __attribute__((visibility("default")))
 #endif
 
+/* A step where it does not serve, so that nobody asks for it. */
+#define UNSERVED(name)                                                                                                 \
+    EXPORTED int name(const void *settings, void *const *memory, int64_t threads)                                      \
+    {                                                                                                                  \
+        (void)settings, (void)memory, (void)threads;                                                                   \
+        return 1;                                                                                                      \
+    }
+
 /* Part of each caller, and so compiled for the instructions of each. */
 #define INLINE static inline __attribute__((always_inline))
 

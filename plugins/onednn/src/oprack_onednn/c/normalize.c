@@ -6,8 +6,7 @@
 
 #ifdef POOL
 
-#define WAYS 4           /* vectors of sums, which do not wait for each other */
-#define SHARED (1 << 14) /* numbers from which on a second thread is worth its call */
+#define WAYS 4 /* vectors of sums, which do not wait for each other */
 
 /* The fields are those of kernels/layer_norm.py, in its order. */
 struct layer_norm {
@@ -37,16 +36,6 @@ INLINE struct share share_of(int64_t rows)
     return (struct share){rows * number / parts, rows * (number + 1) / parts};
 }
 
-#define NUMBERS(from) (whole ? _mm512_loadu_ps(from) : _mm512_maskz_loadu_ps(there, from))
-
-INLINE WIDEST void put(float *to, vec x, __mmask16 there, const int whole)
-{
-    if (whole)
-        _mm512_storeu_ps(to, x);
-    else
-        _mm512_mask_storeu_ps(to, there, x);
-}
-
 /* The sum of x - center, or of its squares. */
 INLINE WIDEST float moment(const float *x, int64_t n, float center, const int squared)
 {
@@ -74,12 +63,12 @@ INLINE WIDEST float moment(const float *x, int64_t n, float center, const int sq
 INLINE WIDEST void normalize(const struct job *job, const float *x, float *y, int64_t j, vec center, vec factor,
                              __mmask16 there, const int whole)
 {
-    vec result = _mm512_mul_ps(_mm512_sub_ps(NUMBERS(x + j), center), factor);
+    vec result = _mm512_mul_ps(_mm512_sub_ps(numbers(x + j, there, whole), center), factor);
     if (job->scale)
-        result = _mm512_mul_ps(result, NUMBERS(job->scale + j));
+        result = _mm512_mul_ps(result, numbers(job->scale + j, there, whole));
     if (job->shift)
-        result = _mm512_add_ps(result, NUMBERS(job->shift + j));
-    put(y + j, result, there, whole);
+        result = _mm512_add_ps(result, numbers(job->shift + j, there, whole));
+    put_numbers(y + j, result, there, whole);
 }
 
 static WIDEST void share_layer_norm(void *data)
@@ -162,8 +151,8 @@ INLINE WIDEST void shift(const float *x, float *y, int64_t n, float a, float b, 
     for (int64_t j = 0; j < n; j += LANES) {
         const int whole = j + LANES <= n;
         const __mmask16 there = lanes(n - j);
-        const vec below = _mm512_sub_ps(NUMBERS(x + j), first);
-        put(y + j, logarithm ? _mm512_sub_ps(below, second) : _mm512_mul_ps(below, second), there, whole);
+        const vec below = _mm512_sub_ps(numbers(x + j, there, whole), first);
+        put_numbers(y + j, logarithm ? _mm512_sub_ps(below, second) : _mm512_mul_ps(below, second), there, whole);
     }
 }
 
@@ -193,7 +182,7 @@ EXPORTED int oprack_layer_norm(const void *settings, void *const *memory, int64_
     job.y = *memory++;
     job.mean = *memory++;
     job.variance = *memory;
-    pool_run(share_layer_norm, &job, s->rows * s->columns < SHARED ? 1 : threads);
+    pool_run(share_layer_norm, &job, threads);
     return 0;
 }
 
@@ -202,23 +191,13 @@ EXPORTED int oprack_softmax(const void *settings, void *const *memory, int64_t t
 {
     const struct softmax *s = settings;
     struct job job = {.settings = s, .x = memory[0], .y = memory[1]};
-    pool_run(share_softmax, &job, s->rows * s->columns < SHARED ? 1 : threads);
+    pool_run(share_softmax, &job, threads);
     return 0;
 }
 
 #else
 
-/* Nobody asks for these here: see oprack_widest_serves. */
-EXPORTED int oprack_layer_norm(const void *settings, void *const *memory, int64_t threads)
-{
-    (void)settings, (void)memory, (void)threads;
-    return 1;
-}
-
-EXPORTED int oprack_softmax(const void *settings, void *const *memory, int64_t threads)
-{
-    (void)settings, (void)memory, (void)threads;
-    return 1;
-}
+UNSERVED(oprack_layer_norm)
+UNSERVED(oprack_softmax)
 
 #endif

@@ -231,16 +231,7 @@ EXPORTED int oprack_winograd_back(const void *settings, void *const *memory, int
 
 EXPORTED int oprack_winograd_serves(void) { return 0; }
 
-EXPORTED int oprack_winograd_forth(const void *settings, void *const *memory, int64_t threads)
-{
-    (void)settings, (void)memory, (void)threads;
-    return 1;
-}
-
-EXPORTED int oprack_winograd_back(const void *settings, void *const *memory, int64_t threads)
-{
-    (void)settings, (void)memory, (void)threads;
-    return 1;
-}
+UNSERVED(oprack_winograd_forth)
+UNSERVED(oprack_winograd_back)
 
 #endif
