@@ -174,12 +174,20 @@ def _training():
     rates = {s: np.array([v], np.float32) for s, v in (("LearningRate", 0.1), ("Beta1Pow", 0.9), ("Beta2Pow", 0.99))}
     yield call("adam", {"Param": normal(7, 4), "Grad": normal(7, 4, seed=1), **rates, **state})
     states = [normal(1, 3, 12), normal(1, 3, 12, seed=1)]
-    given = {"Input": normal(4, 3, 10), "PreState": states}
-    given["WeightList"] = [normal(48, 10), normal(48, 12), normal(48), normal(48, seed=1)]
-    named = dict(input_size=10, hidden_size=12, mode="LSTM")
-    kept = {"Reserve": call("rnn", given, **named).direct()["Reserve"]}
     after = {"Out@GRAD": normal(4, 3, 12), "State@GRAD": [normal(1, 3, 12, seed=4), normal(1, 3, 12, seed=5)]}
-    yield call("rnn_grad", given | kept | after, **named)
+    for mode, gates, count, lengths in (("LSTM", 4, 2, {}), ("GRU", 3, 1, {"SequenceLength": np.array([4, 0, 2])})):
+        given = {"Input": normal(4, 3, 10), "PreState": states[:count]} | lengths
+        given["WeightList"] = [normal(12 * gates, n, seed=n) for n in (10, 12)] + [normal(12 * gates)] * 2
+        named = dict(input_size=10, hidden_size=12, mode=mode)
+        kept = {"Reserve": call("rnn", given, **named).direct()["Reserve"]}
+        yield call("rnn_grad", given | kept | after | {"State@GRAD": after["State@GRAD"][:count]}, **named)
+    for reverse in (False, True):
+        lods, named = {"Input": [[[0, 4, 4, 9]]]}, dict(is_reverse=reverse, origin_mode=reverse)
+        given = {"Weight": normal(12, 36), "H0": normal(3, 12)}
+        bias = {"Input": normal(9, 36), "Bias": normal(1, 36)}
+        kept = call("gru", given | bias, lods, **named).by_numpy()
+        kept = {slot: kept[slot] for slot in ("BatchGate", "BatchResetHiddenPrev", "BatchHidden")}
+        yield call("gru_grad", given | kept | {"Hidden@GRAD": normal(9, 12, seed=1)}, lods, **named)
 
 
 def made():

@@ -25,7 +25,7 @@ POST_OPS = {"gelu": encode("gelu", [0.0]), "relu": encode("relu", []), RESIDUAL:
 
 @pytest.fixture(autouse=True)
 def served():
-    if not LIBRARY.usable() or not widest_serves():
+    if not THREAD.ready() or not widest_serves():
         pytest.skip("the step needs the compiled library, and a CPU with AVX-512")
     THREAD.primitives.clear()
 

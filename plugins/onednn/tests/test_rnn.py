@@ -79,8 +79,8 @@ def test_batches_of_every_size(monkeypatch, mode):
             np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-5)
 
 
-def test_training_of_other_cells_is_left_to_numpy(monkeypatch):
-    x, states, weights = arguments("GRU", 1, 1, 4, 2)
-    attrs = dict(is_bidirec=False, hidden_size=HIDDEN, num_layers=1, mode="GRU", dropout_prob=0.0)
+def test_what_native_code_does_not_serve_is_left_to_numpy(monkeypatch):
+    x, states, weights = arguments("GRU", 2, 1, 4, 2)
+    attrs = dict(is_bidirec=False, hidden_size=HIDDEN, num_layers=2, mode="GRU", dropout_prob=0.5)
     assert rnn(x, states, weights, **attrs, is_test=False) is NotImplemented
     assert rnn(x, states, weights, np.array([9, 1]), **attrs, is_test=True) is NotImplemented

@@ -25,6 +25,7 @@ from oprack_onednn.kernels.batch_norm import (
 from oprack_onednn.kernels.conv2d import conv2d
 from oprack_onednn.kernels.conv2d_grad import conv2d_grad
 from oprack_onednn.kernels.declare import no_limits
+from oprack_onednn.kernels.gru_lstm import gru, gru_grad
 from oprack_onednn.kernels.rnn import rnn
 from oprack_onednn.kernels.table_grad import sgd_rows, table_grad
 
@@ -35,8 +36,14 @@ pytestmark = pytest.mark.skipif(RUNNER.run is None, reason=f"the runner is not t
 class Context:
     """What a kernel asks of its KernelContext."""
 
-    def __init__(self, op_type, attrs):
-        self.op_type, self.attrs = op_type, attrs
+    def __init__(self, op_type, attrs, lod=()):
+        self.op_type, self.attrs, self._lod = op_type, attrs, lod
+
+    def lod(self, slot, i=0):
+        return self._lod
+
+    def is_read(self, *slots):
+        return True
 
     def wants(self, slot, i=0):
         return True
@@ -49,11 +56,11 @@ def normal(*shape, seed=0):
     return np.random.default_rng((seed, *shape)).standard_normal(shape, dtype=np.float32)
 
 
-def both(function, arrays, **given):
+def both(function, arrays, lod=(), **given):
     """(what a kernel of this library gives, what NumPy's gives); it is an error when the first leaves it to NumPy."""
     op = function.__name__
     attrs = {a.name: a.default for a in default_manager().op_info(op).proto.attrs.values()} | given
-    ctx = Context(op, attrs)
+    ctx = Context(op, attrs, lod)
     want = numpy_result(op, {n: a.copy() if isinstance(a, np.ndarray) else a for n, a in arrays.items()}, ctx)
     parameters = inspect.signature(function).parameters.values()
     named = {p.name: attrs[p.name] for p in parameters if p.kind is p.KEYWORD_ONLY and p.name in attrs}
@@ -164,28 +171,59 @@ def test_batch_norm_of_a_large_mean_by_its_formula():
     # the last ones: more blocks of columns than one, and more rows than are multiplied together
     [(1, 1, 1, 3, 5, 7), (2, 2, 4, 1, 5, 7), (3, 1, 3, 3, 5, 7), (1, 2, 40, 5, 70, 36), (1, 2, 11, 17, 5, 70)],
 )
+@pytest.mark.parametrize("mode", ["LSTM", "GRU", "RNN_TANH", "RNN_RELU"])
+@pytest.mark.parametrize("full", [True, False], ids=["full", "ragged"])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_training_an_lstm(layers, sides, steps, batch, inputs, size, threads):
-    count = layers * sides
-    weights, small = [], np.float32(size**-0.5)
+def test_training_an_rnn(layers, sides, steps, batch, inputs, size, mode, full, threads):
+    count, gates = layers * sides, {"LSTM": 4, "GRU": 3}.get(mode, 1)
+    weights, small = [], np.float32(0.6 * size**-0.5)
     for k in range(count):
-        shapes = (4 * size, inputs if k < sides else sides * size), (4 * size, size)
+        shapes = (gates * size, inputs if k < sides else sides * size), (gates * size, size)
         weights += [small * normal(*shape, seed=k + 9 * i) for i, shape in enumerate(shapes)]
-    weights += [normal(4 * size, seed=k + 20) for k in range(2 * count)]
-    states = [normal(count, batch, size, seed=k) for k in range(2)]
+    weights += [normal(gates * size, seed=k + 20) for k in range(2 * count)]
+    states = [normal(count, batch, size, seed=k) for k in range(2 if mode == "LSTM" else 1)]
     # as a transpose gives it, of sequences first
     arrays = {"Input": normal(batch, steps, inputs).transpose(1, 0, 2), "PreState": states, "WeightList": weights}
-    attrs = dict(hidden_size=size, input_size=inputs, num_layers=layers, is_bidirec=sides == 2, mode="LSTM")
+    attrs = dict(hidden_size=size, input_size=inputs, num_layers=layers, is_bidirec=sides == 2, mode=mode)
     attrs |= dict(dropout_prob=0.0, is_test=False)
+    lengths = np.arange(steps + 1, steps + 1 - batch, -1) % (steps + 1)  # none, all, and fewer and fewer
+    if not full and lengths.any():
+        arrays["SequenceLength"] = lengths
     with no_limits(), THREAD.limited(threads):
         got, want = both(rnn, arrays, **attrs)
-    same(got, want, rtol=1e-5, atol=2e-6)
-    arrays |= {"Reserve": want["Reserve"], "DropoutState": want["DropoutState"], "SequenceLength": None}
+    if "SequenceLength" in arrays:  # behind a sequence's end nobody reads what was kept
+        outside = np.arange(steps)[:, None] >= lengths
+        want["Reserve"][:, outside] = got["Reserve"][:, outside] = 0
+    same([got[k] for k in want], list(want.values()), rtol=1e-5, atol=2e-6)
+    arrays |= {"Reserve": want["Reserve"], "DropoutState": want["DropoutState"]}
     arrays["Out_grad"] = normal(batch, steps, sides * size, seed=4).transpose(1, 0, 2)
-    arrays["State_grad"] = [normal(count, batch, size, seed=5), None]
+    arrays["State_grad"] = [normal(count, batch, size, seed=5), None][: len(states)]
     with no_limits(), THREAD.limited(threads):
         got, want = both(rnn_training.rnn_grad, arrays, **attrs)
-    same(got, want, rtol=1e-4, atol=1e-5)
+    same([got[k] for k in want], list(want.values()), rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "lengths, size", [([0, 3, 0, 5, 1, 0], 7), ([1], 1), ([4] * 9, 16), ([30, 2, 17, 17, 0, 9, 8, 1], 70)], ids=str
+)
+@pytest.mark.parametrize("is_reverse", [False, True])
+@pytest.mark.parametrize("origin_mode", [False, True])
+@pytest.mark.parametrize("functions", [("sigmoid", "tanh"), ("sigmoid", "relu"), ("sigmoid", "identity")], ids=str)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_training_a_gru(lengths, size, is_reverse, origin_mode, functions, threads):
+    offsets, small = [0, *np.cumsum(lengths).tolist()], np.float32(0.4 * size**-0.5)
+    count = offsets[-1]
+    weights = {"Weight": small * normal(size, 3 * size, seed=1), "Bias": normal(1, 3 * size, seed=2)}
+    first = {"H0": normal(len(lengths), size, seed=3)} if origin_mode or is_reverse else {}
+    attrs = dict(is_reverse=is_reverse, origin_mode=origin_mode, gate_activation=functions[0], activation=functions[1])
+    with no_limits(), THREAD.limited(threads):
+        got, want = both(gru, {"Input": normal(count, 3 * size)} | weights | first, [offsets], **attrs)
+    same(got, want, rtol=1e-5, atol=1e-5)
+    arrays = {"Weight": weights["Weight"], **first, "Hidden_grad": normal(count, size, seed=4)}
+    arrays |= dict(zip(("BatchGate", "BatchResetHiddenPrev", "BatchHidden"), want, strict=False))
+    with no_limits(), THREAD.limited(threads):
+        got, want = both(gru_grad, arrays, [offsets], **attrs)
+    same([got[k] for k in want], list(want.values()), rtol=1e-4, atol=1e-4)
 
 
 def test_gates_of_any_number():

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent
 _PARTS = ("runner", "pool", "openmp", "compile", "background", "exit", "layout", "product")
 _CONVOLUTION_PARTS = ("chain", "convolution", "layers", "depthwise", "winograd", "upsampled", "squeeze")
 _INFERENCE_PARTS = (*_CONVOLUTION_PARTS, "spread", "viterbi", "attention", "normalize", "recurrent")
-_TRAINING_PARTS = ("update", "lstm", "batch_norm", "rows", "dense")
+_TRAINING_PARTS = ("update", "recurrent_grad", "batch_norm", "rows", "dense")
 SOURCES = [FOLDER / f"{part}.c" for part in (*_PARTS, *_INFERENCE_PARTS, *_TRAINING_PARTS)]
 _EXPORTS = FOLDER / "openmp.map"
 # The dynamic linker takes what a process has loaded by these names for the same library, so they are nobody else's.

@@ -29,8 +29,9 @@ enum function { IDENTITY, SIGMOID, TANH, RELU };
    added to the candidate's part of h. peepholes: 3 size numbers, or NULL. gates: where a GRU's u, r, c, or an LSTM's i, f,
    g, o begin in a row of x's products, in units of size. origin: whether u keeps the old state.
 
-   h, c: [count, size], states before, and after. out, out_c: rows of states, or NULL. kept: for the way back of an LSTM
-   rows of its gates, c and h, [6 size], or NULL. Of scratch x's products take `wide` numbers for each row of x where
+   h, c: [count, size], states before, and after. out, out_c: rows of states, or NULL. kept: for the way back rows of an
+   LSTM's i, f, g, o, c and h; of a GRU's u, r, c, and h times r; of an LBR_GRU's r, u, c, the candidate's part of h, and h;
+   of an RNN's h; or NULL. Of scratch x's products take `wide` numbers for each row of x where
    weights_x is given, and then each of `count` sequences takes `wide` numbers, and size more. */
 struct recurrent {
     int64_t cell, count, rows, size, inputs, wide, stride, origin;
@@ -103,7 +104,8 @@ INLINE void gru_state(const struct recurrent *r, activate_function activate, con
     }
 }
 
-INLINE void lbr_gru(const struct recurrent *r, activate_function activate, const float *x, float *sums, float *h)
+INLINE void lbr_gru(const struct recurrent *r, activate_function activate, const float *x, float *sums, float *h,
+                    float *of_h)
 {
     const int64_t n = r->size;
     float *candidate = sums + 2 * n;
@@ -112,8 +114,10 @@ INLINE void lbr_gru(const struct recurrent *r, activate_function activate, const
     activate(r->functions[0], sums, 2 * n);
     const float *of_x = x + r->gates[2] * n, *reset = sums + n, *bias = r->candidate_bias;
     APART
-    for (int64_t j = 0; j < n; j++)
-        candidate[j] = of_x[j] + reset[j] * (candidate[j] + bias[j]);
+    for (int64_t j = 0; j < n; j++) {
+        of_h[j] = candidate[j] + bias[j];
+        candidate[j] = of_x[j] + reset[j] * of_h[j];
+    }
     gru_state(r, activate, sums, candidate, h);
 }
 
@@ -149,6 +153,28 @@ INLINE void lstm(const struct recurrent *r, activate_function activate, const fl
         h[j] *= show[j];
 }
 
+/* Appends n numbers. */
+INLINE float *append(float *to, const float *from, int64_t n)
+{
+    memcpy(to, from, (size_t)n * sizeof(float));
+    return to + n;
+}
+
+INLINE void keep(const struct recurrent *r, int64_t place, const float *sums, const float *of_h, const float *h, const float *c)
+{
+    const int64_t n = r->size;
+    float *to;
+    switch (r->cell) {
+    case GRU: append(append(r->kept + place * 4 * n, sums, 3 * n), of_h, n); break;
+    case LBR_GRU:
+        to = append(append(r->kept + place * 5 * n, sums + n, n), sums, n);
+        append(append(append(to, sums + 2 * n, n), of_h, n), h, n);
+        break;
+    case LSTM: append(append(append(r->kept + place * 6 * n, sums, 4 * n), c, n), h, n); break;
+    default: append(r->kept + place * n, h, n);
+    }
+}
+
 INLINE void run(const struct recurrent *r, activate_function activate)
 {
     const int64_t n = r->size, row = r->wide, hidden = r->cell == GRU ? 2 * n : row;
@@ -173,7 +199,7 @@ INLINE void run(const struct recurrent *r, activate_function activate)
             float *h = r->h + s * n, *own = sums + s * row;
             switch (r->cell) {
             case GRU: gru_gates(r, activate, of_x, own, h, reset + s * n); break;
-            case LBR_GRU: lbr_gru(r, activate, of_x, own, h); break;
+            case LBR_GRU: lbr_gru(r, activate, of_x, own, h, reset + s * n); break;
             case LSTM: lstm(r, activate, of_x, own, h, r->c + s * n); break;
             default:
                 add(own, of_x, n);
@@ -196,12 +222,8 @@ INLINE void run(const struct recurrent *r, activate_function activate)
                 memcpy(r->out + at, r->h + s * n, (size_t)n * sizeof(float));
             if (r->out_c)
                 memcpy(r->out_c + at, r->c + s * n, (size_t)n * sizeof(float));
-            if (r->kept) {
-                float *kept = r->kept + place * 6 * n;
-                memcpy(kept, sums + s * row, (size_t)(4 * n) * sizeof(float));
-                memcpy(kept + 4 * n, r->c + s * n, (size_t)n * sizeof(float));
-                memcpy(kept + 5 * n, r->h + s * n, (size_t)n * sizeof(float));
-            }
+            if (r->kept)
+                keep(r, place, sums + s * row, reset + s * n, r->h + s * n, r->c + s * n);
         }
     }
 }

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define ABI 29
+#define ABI 30
 #define NOT_ORDINARY (-1)
 
 typedef int (*set_handle_function)(void *memory, void *handle);

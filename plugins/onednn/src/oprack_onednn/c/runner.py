@@ -18,7 +18,7 @@ from oprack.python.interruption import let_interruptions_pass
 
 from oprack_onednn.c.build import TARGET
 
-_ABI = 29
+_ABI = 30
 NOT_ORDINARY = -1
 """What a run returns when an array that it looked at holds NaN or infinities."""
 SWITCH = "OPRACK_ONEDNN_RUNNER"
@@ -160,7 +160,7 @@ class NativeStretch:
 
 _LOOP = (c_void_p, c_int64), None
 LOOPS: dict[str, tuple[tuple[Any, ...], Any]] = {
-    **dict.fromkeys(("update", "add_rows", "dense", "lstm_back", "batch_norm", "viterbi"), _LOOP),
+    **dict.fromkeys(("update", "add_rows", "dense", "recurrent_grad", "batch_norm", "viterbi"), _LOOP),
     **dict.fromkeys(("plain_filter", "attention"), ((c_void_p, c_int64), c_int64)),
     "recurrent": ((c_void_p, c_int64, c_int64), None),
     **dict.fromkeys(("sgd_rows", "product"), ((c_void_p,), c_int64)),
@@ -206,9 +206,9 @@ class Runner:
             it had locked. None where the runner does not serve.
         sgd_rows: Does what the struct says whose address it gets (`kernels.table_grad`); returns 0, or 1 when there is
             no memory. None where the runner does not serve.
-        update, add_rows, dense, viterbi, lstm_back: Do what the struct says whose address they get, with so many
+        update, add_rows, dense, viterbi, recurrent_grad: Do what the struct says whose address they get, with so many
             threads (`kernels.update`, `kernels.table_grad`, `kernels._dense`, `kernels.crf_decoding`,
-            `kernels.rnn_training`). None where the runner does not serve.
+            `kernels._recurrent_grad`). None where the runner does not serve.
         pack: Packs the matrix of the struct whose address it gets (`kernels._recurrent`). None where the runner does
             not serve.
         product: Multiplies by the struct whose address it gets (`kernels._dense`); returns oneDNN's status. None where
@@ -233,7 +233,7 @@ class Runner:
         self.add_rows: Callable[[int, int], None] | None = None
         self.dense: Callable[[int, int], None] | None = None
         self.pack: Callable[[int], None] | None = None
-        self.lstm_back: Callable[[int, int], None] | None = None
+        self.recurrent_grad: Callable[[int, int], None] | None = None
         self.batch_norm: Callable[[int, int], None] | None = None
         self.viterbi: Callable[[int, int], None] | None = None
         self.plain_filter: Callable[[int, int], int] | None = None

@@ -26,7 +26,9 @@ CELLS = {"gru": 0, "lbr_gru": 1, "lstm": 2, "rnn": 3}
 """As recurrent.c numbers them."""
 FUNCTIONS = {"identity": 0, "sigmoid": 1, "tanh": 2, "relu": 3}
 """As recurrent.c numbers them; of gates and cells."""
-_GATES = {"gru": 3, "lbr_gru": 3, "lstm": 4, "rnn": 1}
+KEPT = {"gru": 4, "lbr_gru": 5, "lstm": 6, "rnn": 1}
+"""Numbers that the way back reads of each number of a state, as recurrent.c writes them."""
+GATES = {"gru": 3, "lbr_gru": 3, "lstm": 4, "rnn": 1}
 
 
 class _Recurrent(Structure):
@@ -124,7 +126,7 @@ class Direction:
         candidate_bias: Array | None = None,
         peepholes: Array | None = None,
     ) -> None:
-        gates, size = _GATES[cell.kind], w_state.shape[-1]
+        gates, size = GATES[cell.kind], w_state.shape[-1]
         self.cell, self.size, self.wide = cell, size, gates * size
         self.inputs = self.wide if w_input is None else len(w_input)
         given = (w_state, w_input, bias, candidate_bias, peepholes)
@@ -206,7 +208,7 @@ def walk(
         order: The sequences.
         out: Gets the rows of h, [N, directions size], row-major.
         out_c: The same of c.
-        kept: Gets what the way back of LSTMs reads, rows of gates, c and h, [directions, N, 6 size].
+        kept: Gets what the way back reads, [directions, N, KEPT size] with the cell's KEPT, as recurrent.c says.
         before: For each direction the first h, and c, [order.count, size]; () and None stand for zeros.
         after: For each direction where the last h, and c, are written, rows of sequences that are not empty.
     """

@@ -1,4 +1,4 @@
-"""rnn: a layer of the stack, with both directions, is a native call; in training one of LSTMs over full sequences."""
+"""rnn: a layer of the stack, with both directions, is a native call."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from oprack_onednn.chain.memory import BUFFERS
 from oprack_onednn.chain.parameters import FromConstants
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.operands import FLOAT, OperandError
-from oprack_onednn.kernels._recurrent import Cell, Direction, Order, serves, walk
+from oprack_onednn.kernels._recurrent import KEPT, Cell, Direction, Order, serves, walk
 from oprack_onednn.kernels.declare import onednn_kernel
 
-_CELLS = {
+RNN_CELLS = {
     "LSTM": Cell("lstm"),
     "GRU": Cell("lbr_gru", origin=True),
     "RNN_RELU": Cell("rnn", ("identity", "relu", "identity")),
     "RNN_TANH": Cell("rnn"),
 }
+"""By the op's mode."""
 _GATES: dict[str, slice | list[int]] = {"LSTM": slice(4), "GRU": [1, 0, 2], "RNN_RELU": slice(1), "RNN_TANH": slice(1)}
 """The op's gates in the order of `Cell`."""
-KEPT = 6
-"""Numbers that the way back reads of each number of an LSTM's state: i, f, g, o, c and h."""
 
 
 def rnn_layer(arrays: Sequence[Array], mode: str) -> list[Direction]:
@@ -43,7 +42,7 @@ def rnn_layer(arrays: Sequence[Array], mode: str) -> list[Direction]:
             bias[: 2 * size] += b_state[: 2 * size]
         found.append(
             Direction(
-                _CELLS[mode],
+                RNN_CELLS[mode],
                 of_state.transpose(2, 0, 1),
                 of_input.reshape(rows, -1).T,
                 bias.reshape(-1, size)[order].reshape(-1),
@@ -72,13 +71,11 @@ def rnn(
 ) -> dict[str, Array | list[Array] | None]:
     steps, batch = Input.shape[:2]
     sides = 2 if is_bidirec else 1
-    if not is_test and (SequenceLength is not None or not is_trained(mode, dropout_prob, num_layers)):
+    if not is_test and not is_trained(dropout_prob, num_layers):
         return NotImplemented
     if not fits(Input, PreState, WeightList, (num_layers * sides, batch, hidden_size)):
         return NotImplemented
-    lengths: Array | None = np.full(batch, steps)
-    if SequenceLength is not None:
-        lengths = _lengths(SequenceLength, steps, batch)
+    lengths = lengths_of(SequenceLength, steps, batch)
     if lengths is None or not serves() or not THREAD.ready():
         return NotImplemented
     try:
@@ -93,7 +90,10 @@ def rnn(
     # Copies: last states go there, and the op's inputs stay as they are.
     after = [np.array(s, order="C") for s in PreState]
     order = Order(np.arange(batch), lengths, batch)
-    reserve: Array | None = None if is_test else BUFFERS.take((num_layers * sides, steps * batch, KEPT * hidden_size))
+    width = KEPT[RNN_CELLS[mode].kind] * hidden_size
+    reserve: Array | None = None if is_test else BUFFERS.take((num_layers * sides, steps * batch, width))
+    if reserve is not None and (lengths < steps).any():
+        reserve.fill(0)
     x = np.ascontiguousarray(Input).reshape(steps * batch, -1)
     for k, layer in enumerate(layers):
         own = range(k * sides, (k + 1) * sides)
@@ -108,13 +108,13 @@ def rnn(
     mask = None
     if reserve is not None:
         mask = np.ones((steps, batch, sides * hidden_size), np.uint8)
-        reserve = reserve.reshape((-1, steps, batch, KEPT * hidden_size))
+        reserve = reserve.reshape((-1, steps, batch, width))
     return {"Out": x.reshape(steps, batch, -1), "DropoutState": mask, "State": after, "Reserve": reserve}
 
 
-def is_trained(mode: str, dropout: float, layers: int) -> bool:
+def is_trained(dropout: float, layers: int) -> bool:
     """Whether native code serves these attributes in training."""
-    return mode == "LSTM" and (not dropout or layers == 1)
+    return not dropout or layers == 1
 
 
 def fits(
@@ -126,8 +126,10 @@ def fits(
     return len(weights) == 4 * shape[0] and all(s.shape == shape for s in states)
 
 
-def _lengths(given: np.ndarray, steps: int, batch: int) -> np.ndarray | None:
-    """How many steps each sequence has; None when the numbers are out of range."""
+def lengths_of(given: np.ndarray | None, steps: int, batch: int) -> np.ndarray | None:
+    """How many steps each sequence has: all, if nothing is given; None when the numbers are out of range."""
+    if given is None:
+        return np.full(batch, steps)
     lengths = given.reshape(-1).astype(np.int64)
     right = len(lengths) == batch and not ((lengths < 0) | (lengths > steps)).any()
     return lengths if right else None
