@@ -4,7 +4,8 @@
 
 ops: chains of tiny ones; "plan us" is what oprack's plan of NumPy kernels costs per op, copying of inputs and outputs
 included, beyond these kernels called in a straight loop. sequences: LAC, sentences of 5 to 60 characters. packs: what
-discovery adds to the start of an interpreter, of packs with two ops each. Writes growth.txt, .json and .png.
+discovery adds to the start of an interpreter, of packs with two ops each. An engine that took long to start is not
+asked for more. Writes growth.txt, .json and .png.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from pathlib import Path
 
 import bench_discovery
 from bench_models import about
+from engines import USUAL
 from turns import measure
 from workloads import CHAIN_LENGTHS, MODELS, SEQUENCES, names, workload
 
 PACKS = (1, 10, 100, 1000)
+_LONGEST_START = 20.0  # seconds, of an engine that is asked for the next size: OpenVINO's grow by the square
 PARTS = {"ops": "ops in a chain", "sequences": "sequences per batch (LAC)", "packs": "installed packs"}
 
 
@@ -41,10 +44,11 @@ class Point:
 
 
 def points_of_models(part: str, name: str, counts: tuple[int, ...], threads: int, rounds: int) -> list[Point]:
-    """A curve for every engine that serves these workloads."""
-    points = []
+    """A curve for every engine that serves these workloads, up to where it takes too long to start."""
+    points, engines = [], list(USUAL)
     for count in counts:
-        found = [r for r in measure(workload(name.format(count)), threads, rounds, 0.2) if not r.error]
+        found = [r for r in measure(workload(name.format(count)), threads, rounds, 0.2, engines) if not r.error]
+        engines = [e for e in engines if not any(r.engine == e and r.start_up_s > _LONGEST_START for r in found)]
         us = {r.engine: 1e3 * r.median_ms / count for r in found}
         row = [Point(part, count, r.engine, r.median_ms, us[r.engine], peak_mib=r.peak_mib) for r in found]
         for p in row:

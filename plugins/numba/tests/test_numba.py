@@ -289,26 +289,42 @@ def test_cases_of_paddle(op: str, ran: list[str]) -> None:
 LODS = [[0, 3, 3, 10, 11], [0, 0, 7], [0, 5], [0, 0], [0, 1, 2, 4]]
 
 
-@pytest.mark.parametrize("offsets", LODS, ids=str)
-@pytest.mark.parametrize("size", [5, 8])
+MANY = [0, *range(3, 90, 7), 90, 91]
+
+
+@pytest.mark.parametrize("offsets", [*LODS, MANY], ids=str)
+@pytest.mark.parametrize("size", [5, 8, 33])
 @pytest.mark.parametrize("is_reverse", [False, True])
 @pytest.mark.parametrize("origin_mode", [False, True])
-def test_recurrent_layers_are_numpys(offsets: list[int], size: int, is_reverse: bool, origin_mode: bool) -> None:
-    """Of few sequences, some of them empty; more of them, or a first state, are NumPy's."""
+@pytest.mark.parametrize("begun", [False, True])
+def test_recurrent_layers_are_numpys(
+    offsets: list[int], size: int, is_reverse: bool, origin_mode: bool, begun: bool, ran: list[str]
+) -> None:
+    """Of few sequences and of many, some of them empty, from a first state or from zeros."""
     attrs = {"activation": "tanh", "gate_activation": "sigmoid", "is_reverse": is_reverse, "origin_mode": origin_mode}
-    given = normal(offsets[-1], 3 * size), normal(size, 3 * size), None, normal(1, 3 * size)
+    state = normal(len(offsets) - 1, size) if begun else None
+    given = normal(offsets[-1], 3 * size), normal(size, 3 * size) / 2, state, normal(1, 3 * size)
     ctx = KernelContext("gru", attrs, {"Input": [[offsets]]})
     for got, want in zip(
         sequence.gru(*given, **attrs, ctx=ctx), plain_gru(*given, **attrs, ctx=ctx, xp=np), strict=True
     ):
-        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
-    state = normal(len(offsets) - 1, size)
-    assert sequence.gru(*given[:2], state, **attrs, ctx=ctx) is NotImplemented
-    ctx = KernelContext("gru", attrs, {"Input": [[[*range(6), 6]]]})
-    assert sequence.gru(normal(6, 3 * size), *given[1:], **attrs, ctx=ctx) is NotImplemented
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6)
+    assert ran == ([] if len(offsets) > 6 else ["gru"])
+    wrong = normal(len(offsets), size)
+    assert sequence.gru(*given[:2], wrong, **attrs, ctx=ctx) is NotImplemented
 
 
-@pytest.mark.parametrize("offsets", [*LODS, [0, *range(3, 90, 7)]], ids=str)
+def test_gates_of_any_number() -> None:
+    """The loops' functions of numbers near 0 and far from it, and of what is no number."""
+    numbers = np.array([0.0, 1e-7, -1e-3, 0.3, -0.7, 2.5, -9.0, 30.0, -95.0, 1e30, -np.inf, np.nan], np.float32)
+    attrs = {"activation": "tanh", "gate_activation": "sigmoid", "is_reverse": False, "origin_mode": True}
+    given = np.tile(numbers, (2, 3)), np.zeros((12, 36), np.float32)
+    ctx = KernelContext("gru", attrs, {"Input": [[[0, 1, 2]]]})
+    got, want = sequence.gru(*given, **attrs, ctx=ctx), plain_gru(*given, **attrs, ctx=ctx, xp=np)
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-6, atol=1e-30)
+
+
+@pytest.mark.parametrize("offsets", [*LODS, MANY], ids=str)
 @pytest.mark.parametrize("count", [1, 3])
 def test_best_paths_are_numpys(offsets: list[int], count: int) -> None:
     """Of scores among which many are equal, where the first label wins; NaN and infinities are NumPy's."""

@@ -8,9 +8,10 @@ import numpy as np
 from numba import njit
 
 Array = np.ndarray[Any, Any]
-# products and sums may become one instruction, which rounds once; nothing else changes its order
 _AT_A_TIME = 1 << 12  # numbers of a result that stay in the first cache while the rows of a filter add to them
-_compiled = njit(nogil=True, cache=True, fastmath={"contract"})
+# Products and sums may become one instruction, which rounds once; nothing else changes its order. A division by 0 is
+# NumPy's: Python's, which is an error, would have to be looked for, and no loop with one would use vectors.
+_compiled = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 
 
 @_compiled
@@ -390,9 +391,89 @@ def _add_product(total: Array, row: Array, w: Array) -> None:
             total[j] += a * wa[j]
 
 
+# Cephes' polynomial, in float32 throughout: numbers that numba takes for float64 or int64 would not fill a vector
+_MOST, _LEAST, _LOG2_E, _ROUND = np.float32(88), np.float32(-87), np.float32(1.44269504), np.float32(12582912)
+_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
+_E5, _E4, _E3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
+_E2, _E1, _E0 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
+_T4, _T3, _T2 = np.float32(-5.70498872745e-3), np.float32(2.06390887954e-2), np.float32(-5.37397155531e-2)
+_T1, _T0, _NEAR = np.float32(1.33314422036e-1), np.float32(-3.33332819422e-1), np.float32(0.390625)
+_ONE, _TWO = np.float32(1), np.float32(2)
+
+
+@_compiled
+def _exponential(x: Any) -> Any:
+    """Within two units of the last place of float32; NaN stays NaN."""
+    x = _MOST if x > _MOST else x
+    x = _LEAST if x < _LEAST else x
+    n = np.float32(x * _LOG2_E + _ROUND)  # to the nearest integer, by rounding of the sum
+    power = np.int32((np.float32(n).view(np.int32) + np.int32(127)) << 23).view(np.float32)
+    n -= _ROUND
+    x = x - n * _LN2_HIGH - n * _LN2_LOW
+    y = ((((_E5 * x + _E4) * x + _E3) * x + _E2) * x + _E1) * x + _E0
+    return (y * x * x + x + _ONE) * power
+
+
+@_compiled
+def _tanh(x: Any) -> Any:
+    z = x * x
+    near = ((((_T4 * z + _T3) * z + _T2) * z + _T1) * z + _T0) * z * x + x
+    # the difference loses the digits of what is near 0
+    return near if z < _NEAR else _ONE - _TWO / (_exponential(_TWO * x) + _ONE)
+
+
+@_compiled
+def gru_gates(gates: Array, old: Array, reset: Array) -> None:
+    """The gates of a step of a GRU of sigmoid and tanh.
+
+    Args:
+        gates: [rows, 3 D], pre-activations, of which the first 2 D become gates.
+        old: [rows, D], the states before.
+        reset: [rows, D], which gets what the second gate leaves of them.
+    """
+    size = reset.shape[1]
+    for row in range(reset.shape[0]):
+        both, state, kept = gates[row, : 2 * size], old[row], reset[row]
+        for j in range(both.size):
+            both[j] = _ONE / (_ONE + _exponential(-both[j]))
+        for j in range(size):
+            kept[j] = both[size + j] * state[j]
+
+
+@_compiled
+def gru_state(gates: Array, old: Array, hidden: Array, origin: Any) -> None:
+    """The states of a step of a GRU of sigmoid and tanh.
+
+    Args:
+        gates: [rows, 3 D], of which the last D become the candidates.
+        old: [rows, D], the states before.
+        hidden: [rows, D], which is written.
+        origin: Whether the first gate keeps the old state, and not the new one.
+    """
+    size = hidden.shape[1]
+    for row in range(hidden.shape[0]):
+        update, new, state, out = gates[row, :size], gates[row, 2 * size :], old[row], hidden[row]
+        for j in range(size):
+            new[j] = _tanh(new[j])
+        if origin:
+            for j in range(size):
+                out[j] = (state[j] - new[j]) * update[j] + new[j]
+        else:
+            for j in range(size):
+                out[j] = (new[j] - state[j]) * update[j] + state[j]
+
+
 @_compiled
 def gru(
-    gates: Array, w_gates: Array, w_candidate: Array, starts: Array, reset: Array, hidden: Array, origin: Any
+    gates: Array,
+    w_gates: Array,
+    w_candidate: Array,
+    starts: Array,
+    first: Array,
+    begun: Any,
+    reset: Array,
+    hidden: Array,
+    origin: Any,
 ) -> None:
     """All steps of a GRU of sigmoid and tanh.
 
@@ -401,27 +482,24 @@ def gru(
         w_gates: [D, 2 D].
         w_candidate: [D, D].
         starts: The first row of each step, and the end; a step has no more rows than the one before.
-        reset: [rows, D] of zeros, which is written from the second step on.
+        first: The states before the first step, a row for each of its rows.
+        begun: Whether they are not all 0.
+        reset: [rows, D], which is written.
         hidden: [rows, D], which is written.
         origin: Whether the first gate keeps the old state, and not the new one.
     """
-    size, one = w_candidate.shape[0], gates.dtype.type(1)
+    size, old = w_candidate.shape[0], first
     for step in range(starts.size - 1):
-        for row in range(starts[step], starts[step + 1]):
-            both, new, out = gates[row, : 2 * size], gates[row, 2 * size :], hidden[row]
-            old, kept = hidden[starts[max(step - 1, 0)] + row - starts[step]], reset[row]
-            if step:
-                _add_product(both, old, w_gates)
-            for j in range(2 * size):
-                both[j] = one / (one + np.exp(-both[j]))
-            if step:
-                for j in range(size):
-                    kept[j] = both[size + j] * old[j]
-                _add_product(new, kept, w_candidate)
-            for j in range(size):
-                before = old[j] if step else gates.dtype.type(0)
-                value = new[j] = np.tanh(new[j])
-                out[j] = (before - value) * both[j] + value if origin else (value - before) * both[j] + before
+        begin, end = starts[step], starts[step + 1]
+        now, kept, out = gates[begin:end], reset[begin:end], hidden[begin:end]
+        rows = out.shape[0] if step or begun else 0
+        for row in range(rows):
+            _add_product(now[row, : 2 * size], old[row], w_gates)
+        gru_gates(now, old, kept)
+        for row in range(rows):
+            _add_product(now[row, 2 * size :], kept[row], w_candidate)
+        gru_state(now, old, out, origin)
+        old = out
 
 
 @_compiled

@@ -1,4 +1,4 @@
-"""Recurrent layers of few sequences, and the best paths of labels: NumPy needs several calls for each step of time."""
+"""Recurrent layers, and the best paths of labels: NumPy needs many calls for each step of time."""
 
 from __future__ import annotations
 
@@ -42,15 +42,31 @@ def gru(
     # the loops trust these: others would lead them out of their memory
     if Weight.shape != (size, 3 * size) or not _are_rows(Input, offsets, 3 * size):
         return NotImplemented
-    if H0 is not None or len(offsets) - 1 > _FEW or (Bias is not None and Bias.size != 3 * size):
+    if Bias is not None and Bias.size != 3 * size:
+        return NotImplemented
+    if H0 is not None and (H0.shape != (len(offsets) - 1, size) or H0.dtype != Input.dtype):
         return NotImplemented
     packing, cell = Packing(offsets, is_reverse), GruCell.of(Weight, gate_activation, activation, origin_mode, np)
     gates = packing.pack(Input, np)
     if Bias is not None:
         gates += Bias.reshape(-1)
-    hidden = np.empty((len(gates), cell.size), gates.dtype)
-    reset, starts = np.zeros_like(hidden), np.array(packing.starts, np.int64)
-    loops.gru(gates, cell.w_gates, cell.w_candidate, starts, reset, hidden, origin_mode)
+    hidden = np.empty((len(gates), size), gates.dtype)
+    reset, first = np.empty_like(hidden), packing.order[: packing.sizes[0] if packing.sizes else 0]
+    old = np.zeros((len(first), size), gates.dtype) if H0 is None else H0[first]
+    if len(first) <= _FEW:
+        starts = np.array(packing.starts, np.int64)
+        loops.gru(gates, cell.w_gates, cell.w_candidate, starts, old, H0 is not None, reset, hidden, origin_mode)
+    else:
+        for begin, end in packing.steps:
+            now, kept, out, old = gates[begin:end], reset[begin:end], hidden[begin:end], old[: end - begin]
+            begun = begin > 0 or H0 is not None
+            if begun:
+                now[:, : 2 * size] += old @ cell.w_gates
+            loops.gru_gates(now, old, kept)
+            if begun:
+                now[:, 2 * size :] += kept @ cell.w_candidate
+            loops.gru_state(now, old, out, origin_mode)
+            old = out
     return gates, reset, hidden, packing.unpack(hidden, np)
 
 
