@@ -82,25 +82,28 @@ class MPICommunicator(Communicator):
             if self._ring is not None and x.nbytes >= SMALL:
                 return self._ring.start(Gathering(_bytes(x), _ends(sizes), self.rank, lambda: x))
             return _Requests([self._comm.Iallgatherv(MPI.IN_PLACE, [_bytes(x), sizes])], lambda: x)
-        how, factor = arguments
+        how, factor, *into = arguments
         given = _summable(x)
         flat, shared = given.reshape(-1), self._ring is not None and given.nbytes >= SMALL
         shape = x.shape if collective == "all_reduce" else (how[self.rank], *x.shape[1:])
-        out = np.empty(shape, given.dtype)
+        is_one = bool(into) and given is x  # else it is of another dtype
+        out = into[0].reshape(shape) if is_one else np.empty(shape, given.dtype)
 
         def result() -> Any:
             return out.astype(x.dtype, copy=False)
 
         if collective == "all_reduce":
             if self._ring is not None and shared:
-                return self._ring.start(Reduction(flat, how, factor, out.reshape(-1), self.rank, self.size, result))
+                return self._ring.start(
+                    Reduction(flat, how, factor, out.reshape(-1), is_one, self.rank, self.size, result)
+                )
             np.multiply(given, given.dtype.type(factor), out=out)
             step = _PIECE // out.itemsize
             pieces = [out.reshape(-1)[k : k + step] for k in range(0, max(out.size, 1), step)]
             return _Requests([self._comm.Iallreduce(MPI.IN_PLACE, piece, _OPS[how]) for piece in pieces], result)
         sizes = [c * math.prod(x.shape[1:]) for c in how]
         if self._ring is not None and shared:
-            return self._ring.start(Scattering(flat, _ends(sizes), factor, out.reshape(-1), self.rank, result))
+            return self._ring.start(Scattering(flat, "sum", _ends(sizes), factor, out.reshape(-1), self.rank, result))
         scaled = given if factor == 1.0 else given * given.dtype.type(factor)
         return _Requests([self._comm.Ireduce_scatter(scaled, out, sizes, MPI.SUM)], result)
 

@@ -64,6 +64,7 @@ class Tensor(_Installed, metaclass=TensorType):
     # Defaults on the class, so that a tensor without LoD, gradient, shared memory or name stores none of them.
     _lod: Any = []
     _grad: Tensor | None = None
+    _lent = False  # whether it is a gradient in memory that the next backward pass writes to, for optimizers to read
     _memory: Memory | None = None
     _logical_shape: tuple[int, ...] = ()
     _rows: Any = None  # of a global tensor that is split by sequences, how they lie
@@ -160,7 +161,10 @@ class Tensor(_Installed, metaclass=TensorType):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward passes have accumulated for this leaf; None before the first one."""
-        return self._grad
+        gradient = self._grad
+        if gradient is not None and gradient._lent:
+            gradient._value, gradient._lent = gradient._value.copy(), False
+        return gradient
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:

@@ -94,8 +94,9 @@ class Communicator(ABC):
         return self._all_reduce(x, op)
 
     def _start(self, collective: str, x: Any, *arguments: Any) -> Running | None:
-        """Start a collective: "all_reduce" (x, op, factor), "reduce_scatter" (x, counts, factor) or "all_gather"
-        (result, counts). It may go on inside of `test` and `wait` alone. None: the engine can't start it.
+        """Start a collective: "all_reduce" (x, op, factor, and out where memory `is_one`), "reduce_scatter" (x,
+        counts, factor) or "all_gather" (result, counts). It may go on inside of `test` and `wait` alone. None: the
+        engine can't start it.
         """
         return None
 
@@ -230,22 +231,26 @@ class Communicator(ABC):
             return x.copy()
         return self._run("broadcast", x, (*x.shape, root), lambda: self._broadcast(_dense(x), root))
 
-    def start_all_reduce(self, x: Any, op: str = "sum", factor: float = 1.0) -> Transfer:
+    def start_all_reduce(self, x: Any, op: str = "sum", factor: float = 1.0, out: Any = None) -> Transfer:
         """As `all_reduce`, of an array that stays as it is meanwhile; it goes on while the rank computes.
 
         Args:
             x: An array; the same shape and dtype on every rank.
             op: "sum", "max", "min" or "prod".
             factor: What each rank's array is multiplied by first, in the copy that is made anyway.
+            out: Memory that `is_one` for all ranks, for the result: each rank writes a part of it, when all ranks have
+                started. So nobody may read there what a rank has not got anew after it has started the next one.
 
         Returns:
-            The transfer, whose `wait` returns a new array. Where ranks call different collectives, it raises.
+            The transfer, whose `wait` returns a new array, or one on the memory of `out`. Where ranks call different
+            collectives, it raises.
 
         Raises:
             InvalidArgumentError: The reduction is unknown.
         """
         _require_reduction(op)
-        started = self._started(f"all_reduce_{op}", "all_reduce", x, tuple(x.shape), op, factor)
+        into = () if out is None else (out,)
+        started = self._started(f"all_reduce_{op}", "all_reduce", x, tuple(x.shape), op, factor, *into)
         return started or Transfer.done(self.all_reduce(scaled(x, factor), op))
 
     def start_all_gather(self, whole: Any, counts: Sequence[int]) -> Transfer:

@@ -95,3 +95,11 @@ def bucket_bytes(bucket_mb: float, owner: str) -> int:
     if not bucket_mb > 0:
         raise InvalidArgumentError(f"{owner}: bucket_mb is {bucket_mb!r}; expected more than 0")
     return int(bucket_mb * (1 << 20))
+
+
+def for_reading(array: Any) -> Any:
+    """An array in memory of all ranks as tensors of this rank have it: nothing else may write there."""
+    if isinstance(array, np.ndarray):
+        array = array.view()
+        array.flags.writeable = False
+    return array

@@ -14,7 +14,7 @@ from oprack.errors import CollectiveError, PreconditionNotMetError
 from oprack.nn.parameter import DeferredParameter
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.sparse_rows import gather_rows
-from oprack.parallel.training.buckets import Bucket, bucket_bytes, buckets
+from oprack.parallel.training.buckets import ALONE, Bucket, bucket_bytes, buckets, for_reading
 from oprack.parallel.training.exchange import Exchange, add_gradient
 from oprack.parallel.transfers import Transfer
 from oprack.parallel.world import world
@@ -91,6 +91,12 @@ class _Means(Exchange):
         super().__init__(owner, parameters, ranks)
         self.size, self._bytes = ranks.size, bucket_bytes
         self.on = self.size > 1
+        self._homes: dict[int, Any] = {}  # position -> memory of all ranks for the means of a parameter sent alone
+        for k, p in enumerate(self.parameters if self.on else ()):
+            if p._value.nbytes >= ALONE:
+                home = self._ranks.memory(p._value.size, p._value)
+                if self._ranks.is_one(home):
+                    self._homes[k] = home
         self._done: dict[int, weakref.ref[Tensor]] = {}  # position -> the gradient that was averaged last
 
     def _buckets(self, positions: Sequence[int]) -> list[Bucket]:
@@ -98,12 +104,21 @@ class _Means(Exchange):
 
     def _send(self, bucket: Bucket, gradients: Sequence[Tensor | None]) -> Transfer:
         flat = bucket.flat([None if g is None else g._value for g in gradients])
-        return self._ranks.start_all_reduce(flat, factor=1.0 / self.size)
+        return self._ranks.start_all_reduce(flat, factor=1.0 / self.size, out=self._memory_of(bucket))
+
+    def _memory_of(self, bucket: Bucket) -> Any:
+        """Where the means of a bucket lie on all ranks, so that none copies the parts that others have added up.
+
+        Only what is planned goes there, which is sent once in a pass.
+        """
+        return self._homes.get(self._positions[id(bucket.tensors[0])]) if bucket in self._plan else None
 
     def _take(self, bucket: Bucket, value: Any, present: Sequence[bool]) -> None:
+        at_home = self._memory_of(bucket) is not None
         for p, mean, there in zip(bucket.tensors, bucket.views(value), present, strict=True):
             if there:
-                add_gradient(p, mean)
+                lent = at_home and p._grad is None
+                add_gradient(p, for_reading(mean) if lent else mean)._lent = lent
 
     def _reduce_rows(self, p: Tensor) -> None:
         gradient = p._grad
