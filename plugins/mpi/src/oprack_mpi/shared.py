@@ -48,7 +48,8 @@ class SharedRing:
         line = 64  # bytes of a cache line, so that no rank's counters share one with another's
         self._window, memories = share(comm, line + self._count * _SLOT)
         self._counters = [memory[:24].data.cast("q") for memory in memories]
-        self._slots = [memory[line:].reshape(self._count, _SLOT) for memory in memories]
+        # of each number those of all ranks
+        self._slots = list(zip(*(memory[line:].reshape(self._count, _SLOT) for memory in memories), strict=True))
         self._own = self._counters[self.rank]
         self._own[0] = self._own[1] = self._own[2] = 0
         self._window.Sync()
@@ -80,8 +81,7 @@ class SharedRing:
         self._window.Sync()  # so that what the others wrote is seen
         for k in range(start, end):
             operation, piece = self._pieces[k - got]
-            slots = [rows[k % self._count] for rows in self._slots]
-            (operation.put, operation.join, operation.get)[stage](piece, slots)
+            (operation.put, operation.join, operation.get)[stage](piece, self._slots[k % self._count])
             self._window.Sync()  # so that the others see what was written before they are told
             self._own[stage] = self._at[stage] = k + 1
         if stage == 2:

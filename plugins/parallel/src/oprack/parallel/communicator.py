@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import os
 import zlib
 from abc import ABC, abstractmethod
@@ -395,7 +396,7 @@ class Communicator(ABC):
     # What runs around each --------------------------------------------------------------------------------------------
     def _run(self, name: str, x: Any, agreed: tuple[int, ...], call: Callable[[], Any]) -> Any:
         what = f"{name} {_words(x.dtype, x.shape)}"
-        kind = (name, str(x.dtype), agreed)
+        kind = (name, _name_of(x.dtype), agreed)
         if self._checked and self._is_its_turn(kind):
             with WATCHDOG.watching(WATCHDOG.note(Pending(self, what, self.count + 1))):
                 digests = self._agreed([*kind[:2], list(agreed)], what, self._digest)
@@ -407,7 +408,7 @@ class Communicator(ABC):
         if self.size == 1:
             return None
         # Compared by a message that is under way as well: to wait here would keep the rank from its own work.
-        kind = (name, str(x.dtype), agreed)
+        kind = (name, _name_of(x.dtype), agreed)
         own = None
         if self._checked and self._is_its_turn(kind):
             facts = np.zeros((self.size, 2), np.int64)
@@ -490,8 +491,13 @@ def _dense(x: Any) -> Any:
     return x if x.flags.c_contiguous else x.copy(order="C")
 
 
+@functools.cache  # since NumPy puts a name together each time
+def _name_of(dtype: Any) -> str:
+    return str(getattr(dtype, "__name__", dtype))  # np.float32 is a dtype, too, and is called so
+
+
 def _words(dtype: Any, shape: Sequence[int]) -> str:
-    return f"{getattr(dtype, '__name__', dtype)}{list(shape)}"  # np.float32 is a dtype, too, and is called so
+    return f"{_name_of(dtype)}{list(shape)}"
 
 
 def _checked_calls() -> int:
