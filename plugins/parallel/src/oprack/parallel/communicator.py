@@ -95,7 +95,7 @@ class Communicator(ABC):
         return self._all_reduce(x, op)
 
     def _start(self, collective: str, x: Any, *arguments: Any) -> Running | None:
-        """Start a collective: "all_reduce" (x, op, factor, and out where memory `is_one`), "reduce_scatter" (x,
+        """Start a collective: "all_reduce" (x, op, factor, and out if it is given), "reduce_scatter" (x,
         counts, factor) or "all_gather" (result, counts). It may go on inside of `test` and `wait` alone. None: the
         engine can't start it.
         """
@@ -239,8 +239,8 @@ class Communicator(ABC):
             x: An array; the same shape and dtype on every rank.
             op: "sum", "max", "min" or "prod".
             factor: What each rank's array is multiplied by first, in the copy that is made anyway.
-            out: Memory that `is_one` for all ranks, for the result: each rank writes a part of it, when all ranks have
-                started. So nobody may read there what a rank has not got anew after it has started the next one.
+            out: An array in `memory` for the result: each rank writes a part of it, once all ranks have started. Who
+                starts the next one with it lets go of what is there.
 
         Returns:
             The transfer, whose `wait` returns a new array, or one on the memory of `out`. Where ranks call different
@@ -258,7 +258,7 @@ class Communicator(ABC):
         """As `all_gather`, in the memory of the result; it goes on while the rank computes.
 
         Args:
-            whole: The result, best in memory of `memory`: the rows that this rank brings are there, the others come.
+            whole: The result: the rows that this rank brings are there, the others come.
             counts: Rows that each rank brings.
 
         Returns:
@@ -271,20 +271,16 @@ class Communicator(ABC):
         return started or Transfer.done(whole)
 
     def memory(self, size: int, like: Any) -> Any:
-        """An array for results of `start_all_gather`, collective: on one machine it may be one for all ranks.
+        """Memory that is one for all ranks, collective: what a rank writes there, between barriers, all have.
 
         Args:
             size: Its number of elements, in one dim.
             like: An array of the same dtype and place.
 
         Returns:
-            The array, not initialised.
+            An array that is not initialised; None on all ranks where they can't have it.
         """
-        return np.empty_like(like, shape=(size,), order="C")
-
-    def is_one(self, whole: Any) -> bool:
-        """Whether an array of `memory` is one for all ranks, so that what a rank writes, between barriers, all have."""
-        return False
+        return None
 
     def start_reduce_scatter(self, x: Any, counts: Sequence[int], factor: float = 1.0) -> Transfer:
         """As `reduce_scatter`, of an array that stays as it is meanwhile; it goes on while the rank computes.

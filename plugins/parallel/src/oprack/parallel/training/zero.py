@@ -85,8 +85,9 @@ class Zero:
         self._present: set[int] = set()  # positions of parameters that have a gradient on some rank, in stage 2
         self._compared = _COMPARED if self._ranks.size > 1 else 0
         self._beside = self._ranks.beside()
-        self._flats = [self._beside.memory(b.offsets[-1], b.tensors[0]._value) for b in self._buckets]
-        self._are_one = [self._beside.is_one(flat) for flat in self._flats]
+        ones = [self._beside.memory(b.offsets[-1], b.tensors[0]._value) for b in self._buckets]
+        self._are_one = [one is not None for one in ones]
+        self._flats = [b.empty() if one is None else one for b, one in zip(self._buckets, ones, strict=True)]
         lying = zip(self._buckets, self._flats, strict=True)
         homes = {id(p): home for b, flat in lying for p, home in zip(b.tensors, b.views(flat), strict=True)}
         self._updates.lie_in([homes[id(p)] for p in whole])
