@@ -64,12 +64,10 @@ class SharedRing:
         self.advance()
         return operation
 
-    def advance(self) -> bool:
-        """Bring pieces as far as the other ranks let them come; whether any moved."""
-        moved = False
+    def advance(self) -> None:
+        """Bring pieces as far as the other ranks let them come."""
         while self._pieces and any([self._through(stage) for stage in range(3)]):
-            moved = True
-        return moved
+            pass
 
     def _through(self, stage: int) -> bool:
         """Bring pieces through one stage; whether any moved."""

@@ -175,7 +175,8 @@ class Tensor(_Installed, metaclass=TensorType):
     def _keep(self) -> None:
         """Let a gradient that lies in lent memory, to which the next backward pass writes, have memory of its own."""
         if self._lent:
-            self._value, self._lent = self._value.copy(), False
+            self._value = self._value.copy()
+            del self._lent
 
     def clear_grad(self) -> None:
         """Clear `grad`."""

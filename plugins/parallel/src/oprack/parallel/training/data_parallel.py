@@ -112,8 +112,10 @@ class _Means(Exchange):
         at_home = id(bucket) in self._homes
         for p, mean, there in zip(bucket.tensors, bucket.views(value), present, strict=True):
             if there:
-                lent = at_home and p._grad is None
-                add_gradient(p, for_reading(mean) if lent else mean)._lent = lent
+                if at_home and p._grad is None:
+                    add_gradient(p, for_reading(mean))._lent = True
+                else:
+                    add_gradient(p, mean)
 
     def _memory_of_all(self) -> dict[tuple[str, str], Any]:
         """Memory for the means of each dtype and place, where all ranks can have one: each rank writes a part of them
