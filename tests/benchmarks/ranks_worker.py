@@ -1,20 +1,26 @@
-"""A rank of bench_ranks.py: python ranks_worker.py ENGINE NET STEPS BATCH SIZES; the first rank prints JSON."""
+"""A rank of bench_ranks.py: python ranks_worker.py ENGINE NET BATCH PORT CONFIGURATION...; it runs what is asked for.
+
+Requests come as lines by the port: the name of a configuration, of which it answers with the milliseconds of a step, or
+"more" for the figures of an all_reduce and of calls, as JSON.
+"""
 
 from __future__ import annotations
 
 import json
-import os
+import socket
 import statistics
 import sys
 import time
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bench_ranks import SIZES
 
 WARM_UP = 3
+Step = Callable[[], Any]
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -29,36 +35,38 @@ def data(net: str, rank: int, batch: int) -> tuple[np.ndarray, np.ndarray]:
     return random.standard_normal(shape, np.float32), random.integers(0, 10, (batch, 1))
 
 
-def median_ms(step: Callable[[], Any], steps: int) -> float:
-    """Median time of a step."""
+def serve(port: int, rank: int, steps: dict[str, Step], more: Callable[[], dict[str, Any]]) -> None:
+    """Run what the benchmark asks for until it asks no more."""
+    with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rw") as file:
+        print(rank, file=file, flush=True)
+        for line in file:
+            what = line.strip()
+            begin = time.perf_counter()
+            answer = more() if what == "more" else steps[what]()
+            print(json.dumps(answer or (time.perf_counter() - begin) * 1e3), file=file, flush=True)
+
+
+def median_us(call: Step, count: int) -> float:
+    """Median time of a call."""
     for _ in range(WARM_UP):
-        step()
-    times = []
-    for _ in range(steps):
-        begin = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times) * 1e3
+        call()
+    return statistics.median(timeit.repeat(call, number=1, repeat=count)) * 1e6
 
 
-def latencies_us(reduce: Callable[[int], Callable[[], Any]], sizes: list[int]) -> list[float]:
+def latencies_us(reduce: Callable[[int], Step]) -> list[float]:
     """Median time of an all_reduce of each size."""
-    found = []
-    for size in sizes:
-        call = reduce(size)
-        found.append(median_ms(call, 400 if size < 1 << 17 else 40) * 1e3)
-    return found
+    return [median_us(reduce(size), 400 if size < 1 << 17 else 40) for size in SIZES]
 
 
-def calls_us(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
+def calls_us(calls: dict[str, Step]) -> dict[str, float]:
     """The least time of a call of each, of several hundred in a row."""
     for call in calls.values():
         call(), call()
     return {name: min(timeit.repeat(call, number=500, repeat=7)) / 500 * 1e6 for name, call in calls.items()}
 
 
-def oprack(engine: str, kind: str, steps: int, batch: int, sizes: list[int]) -> dict[str, Any] | None:
-    """oprack's eager step, by DataParallel or Zero."""
+def oprack(kind: str, batch: int, port: int, configurations: Sequence[str]) -> None:
+    """oprack's eager steps, by DataParallel and Zero."""
     sys.path.insert(0, str(ROOT / "examples"))
     import oprack
     from oprack import functional as F
@@ -78,43 +86,41 @@ def oprack(engine: str, kind: str, steps: int, batch: int, sizes: list[int]) -> 
 
     world = parallel.init()
     x, y = (oprack.to_tensor(v) for v in data(kind, world.rank, batch))
-    net: Any = resnet18() if kind == "resnet18" else Encoder()
-    momentum: Any = optimizer.Momentum(0.01, 0.9, parameters=net.parameters())
-    if engine == "oprack zero":
-        momentum = parallel.Zero(momentum, stage=2)
-    elif world.size > 1 and engine != "oprack apart":
-        net = parallel.DataParallel(net)
-    world.barrier()
 
-    def step() -> None:
-        loss = F.softmax_with_cross_entropy(net(x), y).loss.mean()
-        loss.backward()
-        momentum.step()
-        momentum.clear_grad()
-        loss.numpy()
+    def made(configuration: str) -> Step:
+        net: Any = resnet18() if kind == "resnet18" else Encoder()
+        momentum: Any = optimizer.Momentum(0.01, 0.9, parameters=net.parameters())
+        if configuration in ("oprack", "oprack zero 1"):
+            net = parallel.DataParallel(net)
+        if configuration.startswith("oprack zero"):
+            momentum = parallel.Zero(momentum, stage=1 if configuration.endswith("1") else 2)
 
-    found: dict[str, Any] = {"step_ms": median_ms(step, steps)}
-    before = world.count
-    step()
-    found["collectives"] = world.count - before
-    found["bytes"] = sum(p.size for p in net.parameters()) * 4
+        def step() -> None:
+            loss = F.softmax_with_cross_entropy(net(x), y).loss.mean()
+            loss.backward()
+            momentum.step()
+            momentum.clear_grad()
+            loss.numpy()
 
-    def reduce(size: int) -> Callable[[], Any]:
+        return step
+
+    def reduce(size: int) -> Step:
         array = np.ones(size // 4, np.float32)
         return lambda: world.all_reduce(array, in_place=True)
 
-    if world.size > 1 and engine == "oprack" and kind == "resnet18":
-        found["all_reduce_us"] = latencies_us(reduce, sizes)
+    def more() -> dict[str, Any]:
         a = oprack.to_tensor(np.ones((8, 8), np.float32))
         g = a.to_global(parallel.placement(), "split(0)")
-        found["calls_us"] = calls_us(
-            {
-                "relu, local": lambda: F.relu(a),
-                "relu": lambda: F.relu(g),
-                "add": lambda: F.elementwise_add(g, g),
-            }
-        )
-    return found if world.rank == 0 else None
+        calls: dict[str, Step] = {
+            "relu, local": lambda: F.relu(a),
+            "relu": lambda: F.relu(g),
+            "add": lambda: F.elementwise_add(g, g),
+        }
+        sent = sum(p.size for p in resnet18().parameters()) * 4
+        return {"all_reduce_us": latencies_us(reduce), "calls_us": calls_us(calls), "bytes": sent}
+
+    serve(port, world.rank, {c: made(c) for c in configurations}, more)
+    world.barrier()
 
 
 def on_ranks(net: Any, engine: str, kind: str) -> Any:
@@ -133,15 +139,16 @@ def on_ranks(net: Any, engine: str, kind: str) -> Any:
     return net
 
 
-def torch(engine: str, kind: str, steps: int, batch: int, sizes: list[int]) -> dict[str, Any] | None:
-    """PyTorch's step, on two ranks by DistributedDataParallel or fully_shard (FSDP2)."""
+def torch(kind: str, batch: int, port: int, configurations: Sequence[str]) -> None:
+    """PyTorch's steps, by DistributedDataParallel and fully_shard (FSDP2)."""
     import torch
     from torch import distributed, nn
     from torch_models import resnet
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    distributed.init_process_group("gloo")
+    rank = distributed.get_rank()
     given, labels = data(kind, rank, batch)
     x, y = torch.from_numpy(given), torch.from_numpy(labels).reshape(-1)
 
@@ -156,47 +163,42 @@ def torch(engine: str, kind: str, steps: int, batch: int, sizes: list[int]) -> d
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.scores(self.encoder(x).mean(1))
 
-    net: Any = resnet((2, 2, 2, 2), False, 10) if kind == "resnet18" else Encoder()
-    if size > 1:
-        distributed.init_process_group("gloo")
-        net = on_ranks(net, engine, kind) if engine != "torch apart" else net
-        distributed.barrier()
-    momentum = torch.optim.SGD(net.parameters(), 0.01, momentum=0.9)
+    def made(configuration: str) -> Step:
+        net: Any = resnet((2, 2, 2, 2), False, 10) if kind == "resnet18" else Encoder()
+        if configuration != "torch apart":
+            net = on_ranks(net, configuration, kind)
+        momentum = torch.optim.SGD(net.parameters(), 0.01, momentum=0.9)
 
-    def step() -> None:
-        momentum.zero_grad()
-        loss = nn.functional.cross_entropy(net(x), y)
-        loss.backward()
-        momentum.step()
-        loss.item()
+        def step() -> None:
+            momentum.zero_grad()
+            loss = nn.functional.cross_entropy(net(x), y)
+            loss.backward()
+            momentum.step()
+            loss.item()
 
-    found: dict[str, Any] = {"step_ms": median_ms(step, steps)}
+        return step
 
-    def reduce(size: int) -> Callable[[], Any]:
+    def reduce(size: int) -> Step:
         array = torch.ones(size // 4)
         return lambda: distributed.all_reduce(array)
 
-    if size > 1 and engine == "torch" and kind == "resnet18":
-        found["all_reduce_us"] = latencies_us(reduce, sizes)
+    def more() -> dict[str, Any]:
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.tensor import DTensor, Shard
 
         a = torch.ones(8, 8)
-        g = DTensor.from_local(a, init_device_mesh("cpu", (size,)), [Shard(0)])
-        found["calls_us"] = calls_us(
-            {
-                "relu, local": lambda: torch.relu(a),
-                "relu": lambda: torch.relu(g),
-                "add": lambda: torch.add(g, g),
-            }
-        )
-    if size > 1:
-        distributed.destroy_process_group()
-    return found if rank == 0 else None
+        g = DTensor.from_local(a, init_device_mesh("cpu", (distributed.get_world_size(),)), [Shard(0)])
+        calls: dict[str, Step] = {
+            "relu, local": lambda: torch.relu(a),
+            "relu": lambda: torch.relu(g),
+            "add": lambda: torch.add(g, g),
+        }
+        return {"all_reduce_us": latencies_us(reduce), "calls_us": calls_us(calls)}
+
+    serve(port, rank, {c: made(c) for c in configurations}, more)
+    distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
-    chosen, name, count, rows, bytes_ = sys.argv[1:]
-    answer = (torch if chosen.startswith("torch") else oprack)(chosen, name, int(count), int(rows), json.loads(bytes_))
-    if answer is not None:
-        print(json.dumps(answer), flush=True)
+    name, net, rows, where, *chosen = sys.argv[1:]
+    (torch if name == "torch" else oprack)(net, int(rows), int(where), chosen)

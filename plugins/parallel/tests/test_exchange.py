@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import oprack
 import pytest
 from oprack import nn, optimizer, parallel
 from oprack.amp import GradScaler
+from oprack.eager_tensor import new_tensor
 from oprack.errors import CollectiveError
 from oprack.testing.worlds import ThreadWorld
 
@@ -273,3 +275,24 @@ def test_a_scaler_leaves_a_step_out_on_all_ranks_and_moves_one_number():
         for a, b, want in zip(values, same, net.parameters(), strict=True):
             np.testing.assert_allclose(a, want.numpy(), atol=1e-5)
             np.testing.assert_array_equal(a, b)
+
+
+def test_no_optimizer_keeps_the_memory_of_gradients():
+    """What a step reads may lie in memory of all ranks, to which the next backward pass writes."""
+    found = [getattr(optimizer, name) for name in dir(optimizer)]
+    kinds = {c for c in found if inspect.isclass(c) and issubclass(c, optimizer.Optimizer)}
+    kinds -= {optimizer.Optimizer, optimizer.LBFGS}  # which reads `grad`, of which it gets a copy
+    assert len(kinds) > 12
+    for kind in kinds:
+        net = nn.Linear(64, 64)
+        updates = kind(0.1, parameters=net.parameters()).updates
+        for _ in range(2):
+            arrays = [np.full(p.shape, 0.5, "float32") for p in net.parameters()]
+            for p, array in zip(net.parameters(), arrays, strict=True):
+                array.flags.writeable = False
+                p._grad = new_tensor(array, p._meta.without_grad)
+            updates.step()
+            kept = [a for part in updates.state_parts().values() for _, a in part.regions]
+            kept += [p._value for p in net.parameters()]
+            assert not any(np.shares_memory(a, b) for a in kept for b in arrays), kind
+            assert all((a == 0.5).all() for a in arrays), kind

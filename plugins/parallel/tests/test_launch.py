@@ -17,6 +17,7 @@ from oprack_parallel.launch.launcher import _asked, environment
 LIMIT = 2
 
 COLLECTIVES = """
+import contextlib, zlib
 import numpy as np, oprack
 from oprack import nn, optimizer, parallel
 w = parallel.init()
@@ -58,22 +59,22 @@ for ring in (getattr(beside, "_ring", None), None):  # by memory that the ranks 
         total = np.sum(arrays, 0).astype(dtype)
         counts = [size // n + (k == n - 1) * (size % n) for k in range(n)]
         mine = slice(sum(counts[:r]), sum(counts[:r + 1]))
-        lent, whole = beside.memory(size, total), np.zeros(size, dtype)
-        lent[mine] = whole[mine] = total[mine]
+        whole, largest = np.zeros(size, dtype), beside.memory(size, total)
+        whole[mine] = total[mine]
         transfers = [
             beside.start_all_reduce(arrays[r]),
             beside.start_all_reduce(arrays[r], "max"),
             beside.start_reduce_scatter(arrays[r], counts),
-            beside.start_all_gather(lent, counts),
             beside.start_all_gather(whole, counts),
             beside.start_all_reduce(arrays[r], factor=2.0),
+            beside.start_all_reduce(arrays[r], "max", out=largest),
         ]
-        wanted = [total, np.max(arrays, 0), total[mine], total, total, total + total]
+        wanted = [total, np.max(arrays, 0), total[mine], total, total + total, np.max(arrays, 0)]
         for k, (transfer, want) in enumerate(zip(transfers, wanted)):
             found = transfer.wait()
             assert found.dtype == want.dtype
             np.testing.assert_array_equal(found, want, err_msg=f"{k} {dtype} {size}")
-        assert beside.is_one(lent) == (ring is not None and lent.nbytes >= 1 << 14)
+        assert (largest is not None) == (ring is not None and total.nbytes >= 1 << 14)
     # Parameters may lie in one memory of all ranks, and what a rank writes to its own is nobody else's.
     net = nn.Linear(64, 128)
     zero = parallel.Zero(optimizer.Momentum(0.5, 0.9, parameters=net.parameters()), stage=2)
@@ -92,6 +93,31 @@ for ring in (getattr(beside, "_ring", None), None):  # by memory that the ranks 
         first = 2 * first if step == 1 else first
         if r == 0 or step == 1:
             net.weight.set_value(first.astype("float32"))
+    # Means of large gradients lie in one memory of all ranks as well, and what somebody has of them stays as it is.
+    net = nn.Linear(512, 512)
+    both, ones = parallel.DataParallel(net), oprack.to_tensor(np.ones((1, 512), "float32"))
+    def mean(factor):
+        (both(ones * (factor * (r + 1.0))).sum() + 0.0 * net.bias.sum()).backward()
+    mean(1.0)
+    net.clear_grad()
+    mean(2.0)
+    assert net.weight._grad._lent == (beside._ring is not None)
+    mean(3.0)  # adds up
+    kept = net.weight.grad.numpy()
+    net.clear_grad()
+    mean(4.0)
+    net.bias.sum().backward()  # sends the mean that is there once more
+    again = net.weight.grad
+    net.clear_grad()
+    for part in (1.0, 6.0):
+        with both.no_sync() if part < 2.0 else contextlib.nullcontext():
+            mean(part) if r else net.bias.sum().backward()
+    found = [kept, again.numpy(), net.weight.grad.numpy()]
+    wanted = 5.0 * (n + 1) / 2, 4.0 * (n + 1) / 2, 7.0 * ((n + 1) / 2 - 1 / n)
+    for got, want in zip(found, wanted):
+        np.testing.assert_allclose(got, np.full((512, 512), want, "float32"), rtol=1e-6)
+        assert all(a == zlib.crc32(got.tobytes()) for a in w.gather_facts(zlib.crc32(got.tobytes())))
+    np.testing.assert_array_equal(net.bias.grad.numpy(), np.full(512, 2, "float32"))
 print(f"rank {r} of {n} is done")
 """
 

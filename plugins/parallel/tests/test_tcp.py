@@ -107,7 +107,7 @@ def test_what_is_started_goes_on_while_ranks_speak():
         found = []
         for width in (3, 9000):
             x = np.arange(16.0 * width, dtype="f4").reshape(16, width) % 97 + world.rank
-            whole = beside.memory(x.size, x).reshape(x.shape)
+            whole = np.empty_like(x)
             whole[rows] = x[rows]
             if world.rank == 1:
                 found.append(world.all_reduce(np.ones(5)))

@@ -43,7 +43,6 @@ class MPICommunicator(Communicator):
         super().__init__(comm.Get_rank(), comm.Get_size(), name)
         self._comm = comm
         self._ring: SharedRing | None = None  # for what is started, where the ranks are on one machine
-        self._ones = set[int]()  # addresses of what `memory` gave all ranks together
 
     def _all_reduce(self, x: Any, op: str) -> Any:
         given = _summable(x)
@@ -64,16 +63,10 @@ class MPICommunicator(Communicator):
         """See Communicator."""
         needed = size * like.dtype.itemsize
         if self._ring is None or needed < SMALL or not is_room(self._comm, -(-needed // self.size)):
-            return super().memory(size, like)
+            return None
         # the first rank's, behind which the others have a page each that nobody uses
         _, memories = share(self._comm, _PAGE if self.rank else needed)
-        found = memories[0][:needed].view(like.dtype)
-        self._ones.add(found.ctypes.data)
-        return found
-
-    def is_one(self, whole: Any) -> bool:
-        """See Communicator."""
-        return whole.ctypes.data in self._ones
+        return memories[0][:needed].view(like.dtype)
 
     def _start(self, collective: str, x: Any, *arguments: Any) -> Running:
         if collective == "all_gather":
@@ -82,25 +75,28 @@ class MPICommunicator(Communicator):
             if self._ring is not None and x.nbytes >= SMALL:
                 return self._ring.start(Gathering(_bytes(x), _ends(sizes), self.rank, lambda: x))
             return _Requests([self._comm.Iallgatherv(MPI.IN_PLACE, [_bytes(x), sizes])], lambda: x)
-        how, factor = arguments
+        how, factor, *into = arguments
         given = _summable(x)
         flat, shared = given.reshape(-1), self._ring is not None and given.nbytes >= SMALL
         shape = x.shape if collective == "all_reduce" else (how[self.rank], *x.shape[1:])
-        out = np.empty(shape, given.dtype)
+        is_one = shared and any(one.dtype == given.dtype for one in into)  # half floats are added as others
+        out = into[0].reshape(shape) if is_one else np.empty(shape, given.dtype)
 
         def result() -> Any:
             return out.astype(x.dtype, copy=False)
 
         if collective == "all_reduce":
             if self._ring is not None and shared:
-                return self._ring.start(Reduction(flat, how, factor, out.reshape(-1), self.rank, self.size, result))
+                return self._ring.start(
+                    Reduction(flat, how, factor, out.reshape(-1), is_one, self.rank, self.size, result)
+                )
             np.multiply(given, given.dtype.type(factor), out=out)
             step = _PIECE // out.itemsize
             pieces = [out.reshape(-1)[k : k + step] for k in range(0, max(out.size, 1), step)]
             return _Requests([self._comm.Iallreduce(MPI.IN_PLACE, piece, _OPS[how]) for piece in pieces], result)
         sizes = [c * math.prod(x.shape[1:]) for c in how]
         if self._ring is not None and shared:
-            return self._ring.start(Scattering(flat, _ends(sizes), factor, out.reshape(-1), self.rank, result))
+            return self._ring.start(Scattering(flat, "sum", _ends(sizes), factor, out.reshape(-1), self.rank, result))
         scaled = given if factor == 1.0 else given * given.dtype.type(factor)
         return _Requests([self._comm.Ireduce_scatter(scaled, out, sizes, MPI.SUM)], result)
 

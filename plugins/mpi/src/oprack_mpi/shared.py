@@ -47,10 +47,11 @@ class SharedRing:
         self._count = _slots(self.size)
         line = 64  # bytes of a cache line, so that no rank's counters share one with another's
         self._window, memories = share(comm, line + self._count * _SLOT)
-        self._counters = [memory[:line].view(np.int64)[:3] for memory in memories]
-        self._slots = [memory[line:].reshape(self._count, _SLOT) for memory in memories]
+        self._counters = [memory[:24].data.cast("q") for memory in memories]
+        # of each number those of all ranks
+        self._slots = list(zip(*(memory[line:].reshape(self._count, _SLOT) for memory in memories), strict=True))
         self._own = self._counters[self.rank]
-        self._own[...] = 0
+        self._own[0] = self._own[1] = self._own[2] = 0
         self._window.Sync()
         comm.Barrier()
         self._at = [0, 0, 0]  # how many pieces this rank has brought through each stage
@@ -63,25 +64,22 @@ class SharedRing:
         self.advance()
         return operation
 
-    def advance(self) -> bool:
-        """Bring pieces as far as the other ranks let them come; whether any moved."""
-        moved = False
+    def advance(self) -> None:
+        """Bring pieces as far as the other ranks let them come."""
         while self._pieces and any([self._through(stage) for stage in range(3)]):
-            moved = True
-        return moved
+            pass
 
     def _through(self, stage: int) -> bool:
         """Bring pieces through one stage; whether any moved."""
         start, got = self._at[stage], self._at[2]
-        others = min([int(counter[stage - 1]) for counter in self._counters])  # for 0, what all have got
+        others = min([counter[stage - 1] for counter in self._counters])  # for 0, what all have got
         end = min(others + self._count, got + len(self._pieces)) if stage == 0 else others
         if end <= start:
             return False
         self._window.Sync()  # so that what the others wrote is seen
         for k in range(start, end):
             operation, piece = self._pieces[k - got]
-            slots = [rows[k % self._count] for rows in self._slots]
-            (operation.put, operation.join, operation.get)[stage](piece, slots)
+            (operation.put, operation.join, operation.get)[stage](piece, self._slots[k % self._count])
             self._window.Sync()  # so that the others see what was written before they are told
             self._own[stage] = self._at[stage] = k + 1
         if stage == 2:
@@ -163,63 +161,6 @@ class Operation(ABC):
         return self._result()
 
 
-class Reduction(Operation):
-    """An all_reduce: each rank adds up a part of each piece, which all get from it.
-
-    Args:
-        x: This rank's array, of one dim.
-        op: Key of REDUCTIONS.
-        factor: What it is multiplied by first.
-        out: For the result, of one dim.
-        rank: This rank.
-        ranks: How many there are.
-        result: Makes what `wait` returns.
-    """
-
-    def __init__(
-        self, x: np.ndarray, op: str, factor: float, out: np.ndarray, rank: int, ranks: int, result: Callable[[], Any]
-    ) -> None:
-        self._x, self._ufunc, self._out, self._rank, self._ranks = x, REDUCTIONS[op], out, rank, ranks
-        self._factor = x.dtype.type(factor)
-        self._width = _SLOT // x.itemsize
-        self._parts: dict[int, list[tuple[int, int]]] = {}
-        super().__init__(-(-x.size // self._width), result)
-
-    def _of(self, piece: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
-        """(the piece, where in it the part of each rank lies)."""
-        x = self._x[piece * self._width : (piece + 1) * self._width]
-        parts = self._parts.get(x.size)
-        if parts is None:
-            parts = self._parts[x.size] = [balanced(x.size, self._ranks, r) for r in range(self._ranks)]
-        return x, parts
-
-    def put(self, piece: int, slots: Sequence[np.ndarray]) -> None:
-        """See Operation."""
-        x, parts = self._of(piece)
-        start, stop = parts[self._rank]
-        slot = slots[self._rank].view(x.dtype)[: x.size]
-        np.multiply(x[:start], self._factor, out=slot[:start])
-        np.multiply(x[stop:], self._factor, out=slot[stop:])
-
-    def join(self, piece: int, slots: Sequence[np.ndarray]) -> None:
-        """See Operation."""
-        x, parts = self._of(piece)
-        start, stop = parts[self._rank]
-        total = slots[self._rank].view(x.dtype)[start:stop]
-        np.multiply(x[start:stop], self._factor, out=total)
-        for r in range(self._ranks):
-            if r != self._rank:
-                self._ufunc(total, slots[r].view(x.dtype)[start:stop], out=total)
-
-    def get(self, piece: int, slots: Sequence[np.ndarray]) -> None:
-        """See Operation."""
-        x, parts = self._of(piece)
-        first = piece * self._width
-        for slot, (start, stop) in zip(slots, parts, strict=True):
-            self._out[first + start : first + stop] = slot.view(x.dtype)[start:stop]
-        self.left -= 1
-
-
 class _ByRank(Operation):
     """An operation of which each rank has a part of the array, that goes piece by piece.
 
@@ -246,6 +187,7 @@ class Scattering(_ByRank):
 
     Args:
         x: This rank's array, of one dim.
+        op: Key of REDUCTIONS.
         ends: Where in it the part of each rank ends, after 0.
         factor: What it is multiplied by first.
         out: For this rank's part, of one dim.
@@ -254,30 +196,88 @@ class Scattering(_ByRank):
     """
 
     def __init__(
-        self, x: np.ndarray, ends: Sequence[int], factor: float, out: np.ndarray, rank: int, result: Callable[[], Any]
+        self,
+        x: np.ndarray,
+        op: str,
+        ends: Sequence[int],
+        factor: float,
+        out: np.ndarray,
+        rank: int,
+        result: Callable[[], Any],
     ) -> None:
-        self._x, self._out, self._factor = x, out, x.dtype.type(factor)
-        self._ranks = len(ends) - 1
-        super().__init__(ends, _SLOT // x.itemsize // self._ranks, rank, result)
+        self._x, self._ufunc, self._out, self._factor = x, REDUCTIONS[op], out, x.dtype.type(factor)
+        ranks = len(ends) - 1
+        self._others = [r for r in range(ranks) if r != rank]
+        super().__init__(ends, _SLOT // x.itemsize // ranks, rank, result)
+
+    def _region(self, slot: np.ndarray, rank: int, length: int) -> np.ndarray:
+        """What a slot has of a rank's part of a piece."""
+        at = rank * self._width
+        return slot.view(self._x.dtype)[at : at + length]
 
     def put(self, piece: int, slots: Sequence[np.ndarray]) -> None:
         """See Operation."""
-        slot = slots[self._rank].view(self._x.dtype)
-        for r in range(self._ranks):
+        for r in self._others:
             start, stop = self._part(piece, r)
-            if r != self._rank:
-                at = r * self._width
-                np.multiply(self._x[start:stop], self._factor, out=slot[at : at + stop - start])
+            np.multiply(self._x[start:stop], self._factor, out=self._region(slots[self._rank], r, stop - start))
 
     def join(self, piece: int, slots: Sequence[np.ndarray]) -> None:
         """See Operation."""
+        self._total(piece, slots)
+        self.left -= 1
+
+    def _total(self, piece: int, slots: Sequence[np.ndarray]) -> np.ndarray:
+        """Reduce this rank's part of a piece, and return it."""
         start, stop = self._part(piece, self._rank)
-        first, at = self._ends[self._rank], self._rank * self._width
+        first = self._ends[self._rank]
         total = self._out[start - first : stop - first]
         np.multiply(self._x[start:stop], self._factor, out=total)
-        for r in range(self._ranks):
-            if r != self._rank:
-                np.add(total, slots[r].view(total.dtype)[at : at + stop - start], out=total)
+        for r in self._others:
+            self._ufunc(total, self._region(slots[r], self._rank, stop - start), out=total)
+        return total
+
+
+class Reduction(Scattering):
+    """An all_reduce: as Scattering, and then each rank has the parts of all.
+
+    Args:
+        x: This rank's array, of one dim.
+        op: Key of REDUCTIONS.
+        factor: What it is multiplied by first.
+        out: For the result, of one dim.
+        is_one: Whether `out` is the same memory on all ranks, so that nobody has to get what the others have reduced.
+        rank: This rank.
+        ranks: How many there are.
+        result: Makes what `wait` returns.
+    """
+
+    def __init__(
+        self,
+        x: np.ndarray,
+        op: str,
+        factor: float,
+        out: np.ndarray,
+        is_one: bool,
+        rank: int,
+        ranks: int,
+        result: Callable[[], Any],
+    ) -> None:
+        self._whole, self._is_one = out, is_one
+        ends = [0, *(balanced(x.size, ranks, r)[1] for r in range(ranks))]
+        super().__init__(x, op, ends, factor, out[ends[rank] : ends[rank + 1]], rank, result)
+
+    def join(self, piece: int, slots: Sequence[np.ndarray]) -> None:
+        """See Operation."""
+        total = self._total(piece, slots)
+        if not self._is_one:
+            self._region(slots[self._rank], self._rank, total.size)[...] = total
+
+    def get(self, piece: int, slots: Sequence[np.ndarray]) -> None:
+        """See Operation."""
+        if not self._is_one:
+            for r in self._others:
+                start, stop = self._part(piece, r)
+                self._whole[start:stop] = self._region(slots[r], r, stop - start)
         self.left -= 1
 
 

@@ -64,6 +64,7 @@ class Tensor(_Installed, metaclass=TensorType):
     # Defaults on the class, so that a tensor without LoD, gradient, shared memory or name stores none of them.
     _lod: Any = []
     _grad: Tensor | None = None
+    _lent = False  # whether it is a gradient that nobody but an optimizer may read where it lies; see `_keep`
     _memory: Memory | None = None
     _logical_shape: tuple[int, ...] = ()
     _rows: Any = None  # of a global tensor that is split by sequences, how they lie
@@ -160,6 +161,8 @@ class Tensor(_Installed, metaclass=TensorType):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward passes have accumulated for this leaf; None before the first one."""
+        if self._grad is not None:
+            self._grad._keep()
         return self._grad
 
     @grad.setter
@@ -168,6 +171,12 @@ class Tensor(_Installed, metaclass=TensorType):
             got = value.describe() if isinstance(value, Tensor) else repr(value)
             raise InvalidArgumentError(f"{self.describe()}: grad is {got}; expected None or a tensor of the same shape")
         self._grad = value
+
+    def _keep(self) -> None:
+        """Let a gradient that lies in lent memory, to which the next backward pass writes, have memory of its own."""
+        if self._lent:
+            self._value = self._value.copy()
+            del self._lent
 
     def clear_grad(self) -> None:
         """Clear `grad`."""

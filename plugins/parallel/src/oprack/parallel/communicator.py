@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import os
 import zlib
 from abc import ABC, abstractmethod
@@ -94,8 +95,9 @@ class Communicator(ABC):
         return self._all_reduce(x, op)
 
     def _start(self, collective: str, x: Any, *arguments: Any) -> Running | None:
-        """Start a collective: "all_reduce" (x, op, factor), "reduce_scatter" (x, counts, factor) or "all_gather"
-        (result, counts). It may go on inside of `test` and `wait` alone. None: the engine can't start it.
+        """Start a collective: "all_reduce" (x, op, factor, and out if it is given), "reduce_scatter" (x,
+        counts, factor) or "all_gather" (result, counts). It may go on inside of `test` and `wait` alone. None: the
+        engine can't start it.
         """
         return None
 
@@ -230,29 +232,33 @@ class Communicator(ABC):
             return x.copy()
         return self._run("broadcast", x, (*x.shape, root), lambda: self._broadcast(_dense(x), root))
 
-    def start_all_reduce(self, x: Any, op: str = "sum", factor: float = 1.0) -> Transfer:
+    def start_all_reduce(self, x: Any, op: str = "sum", factor: float = 1.0, out: Any = None) -> Transfer:
         """As `all_reduce`, of an array that stays as it is meanwhile; it goes on while the rank computes.
 
         Args:
             x: An array; the same shape and dtype on every rank.
             op: "sum", "max", "min" or "prod".
             factor: What each rank's array is multiplied by first, in the copy that is made anyway.
+            out: An array in `memory` for the result: each rank writes a part of it, once all ranks have started. Who
+                starts the next one with it lets go of what is there.
 
         Returns:
-            The transfer, whose `wait` returns a new array. Where ranks call different collectives, it raises.
+            The transfer, whose `wait` returns a new array, or one on the memory of `out`. Where ranks call different
+            collectives, it raises.
 
         Raises:
             InvalidArgumentError: The reduction is unknown.
         """
         _require_reduction(op)
-        started = self._started(f"all_reduce_{op}", "all_reduce", x, tuple(x.shape), op, factor)
+        into = () if out is None else (out,)
+        started = self._started(f"all_reduce_{op}", "all_reduce", x, tuple(x.shape), op, factor, *into)
         return started or Transfer.done(self.all_reduce(scaled(x, factor), op))
 
     def start_all_gather(self, whole: Any, counts: Sequence[int]) -> Transfer:
         """As `all_gather`, in the memory of the result; it goes on while the rank computes.
 
         Args:
-            whole: The result, best in memory of `memory`: the rows that this rank brings are there, the others come.
+            whole: The result: the rows that this rank brings are there, the others come.
             counts: Rows that each rank brings.
 
         Returns:
@@ -265,20 +271,16 @@ class Communicator(ABC):
         return started or Transfer.done(whole)
 
     def memory(self, size: int, like: Any) -> Any:
-        """An array for results of `start_all_gather`, collective: on one machine it may be one for all ranks.
+        """Memory that is one for all ranks, collective: what a rank writes there, between barriers, all have.
 
         Args:
             size: Its number of elements, in one dim.
             like: An array of the same dtype and place.
 
         Returns:
-            The array, not initialised.
+            An array that is not initialised; None on all ranks where they can't have it.
         """
-        return np.empty_like(like, shape=(size,), order="C")
-
-    def is_one(self, whole: Any) -> bool:
-        """Whether an array of `memory` is one for all ranks, so that what a rank writes, between barriers, all have."""
-        return False
+        return None
 
     def start_reduce_scatter(self, x: Any, counts: Sequence[int], factor: float = 1.0) -> Transfer:
         """As `reduce_scatter`, of an array that stays as it is meanwhile; it goes on while the rank computes.
@@ -390,7 +392,7 @@ class Communicator(ABC):
     # What runs around each --------------------------------------------------------------------------------------------
     def _run(self, name: str, x: Any, agreed: tuple[int, ...], call: Callable[[], Any]) -> Any:
         what = f"{name} {_words(x.dtype, x.shape)}"
-        kind = (name, str(x.dtype), agreed)
+        kind = (name, _name_of(x.dtype), agreed)
         if self._checked and self._is_its_turn(kind):
             with WATCHDOG.watching(WATCHDOG.note(Pending(self, what, self.count + 1))):
                 digests = self._agreed([*kind[:2], list(agreed)], what, self._digest)
@@ -402,7 +404,7 @@ class Communicator(ABC):
         if self.size == 1:
             return None
         # Compared by a message that is under way as well: to wait here would keep the rank from its own work.
-        kind = (name, str(x.dtype), agreed)
+        kind = (name, _name_of(x.dtype), agreed)
         own = None
         if self._checked and self._is_its_turn(kind):
             facts = np.zeros((self.size, 2), np.int64)
@@ -485,8 +487,13 @@ def _dense(x: Any) -> Any:
     return x if x.flags.c_contiguous else x.copy(order="C")
 
 
+@functools.cache  # since NumPy puts a name together each time
+def _name_of(dtype: Any) -> str:
+    return str(getattr(dtype, "__name__", dtype))  # np.float32 is a dtype, too, and is called so
+
+
 def _words(dtype: Any, shape: Sequence[int]) -> str:
-    return f"{getattr(dtype, '__name__', dtype)}{list(shape)}"  # np.float32 is a dtype, too, and is called so
+    return f"{_name_of(dtype)}{list(shape)}"
 
 
 def _checked_calls() -> int:

@@ -30,6 +30,10 @@ class Bucket:
         self.tensors = list(tensors)
         self.offsets = list(itertools.accumulate((t._value.size for t in self.tensors), initial=0))
 
+    def empty(self) -> Any:
+        """A flat array that is not initialised."""
+        return np.empty_like(self.tensors[0]._value, shape=(self.offsets[-1],), order="C")
+
     def flat(self, values: Sequence[Any]) -> Any:
         """One flat array of one value for each tensor, for reading: a new one where there are several.
 
@@ -41,8 +45,7 @@ class Bucket:
         """
         if len(values) == 1 and values[0] is not None and values[0].flags.c_contiguous:
             return values[0].reshape(-1)
-        first = self.tensors[0]._value
-        flat = np.empty_like(first, shape=(self.offsets[-1],), order="C")
+        flat = self.empty()
         for value, target in zip(values, self.views(flat), strict=True):
             target[...] = 0 if value is None else value
         return flat
@@ -95,3 +98,11 @@ def bucket_bytes(bucket_mb: float, owner: str) -> int:
     if not bucket_mb > 0:
         raise InvalidArgumentError(f"{owner}: bucket_mb is {bucket_mb!r}; expected more than 0")
     return int(bucket_mb * (1 << 20))
+
+
+def for_reading(array: Any) -> Any:
+    """An array in memory of all ranks as tensors of this rank have it: nothing else may write there."""
+    if isinstance(array, np.ndarray):
+        array = array.view()
+        array.flags.writeable = False
+    return array

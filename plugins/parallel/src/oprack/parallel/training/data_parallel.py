@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,7 @@ from oprack.errors import CollectiveError, PreconditionNotMetError
 from oprack.nn.parameter import DeferredParameter
 from oprack.parallel.communicator import Communicator
 from oprack.parallel.sparse_rows import gather_rows
-from oprack.parallel.training.buckets import Bucket, bucket_bytes, buckets
+from oprack.parallel.training.buckets import Bucket, bucket_bytes, buckets, for_reading
 from oprack.parallel.training.exchange import Exchange, add_gradient
 from oprack.parallel.transfers import Transfer
 from oprack.parallel.world import world
@@ -22,6 +24,10 @@ from oprack.tensor import SelectedRows
 
 if TYPE_CHECKING:
     from oprack.nn.module import Module
+
+
+_LINE = 64
+"""Elements."""
 
 
 class DataParallel:
@@ -91,6 +97,8 @@ class _Means(Exchange):
         super().__init__(owner, parameters, ranks)
         self.size, self._bytes = ranks.size, bucket_bytes
         self.on = self.size > 1
+        self._memory = self._memory_of_all() if self.on else {}
+        self._homes: dict[int, Any] = {}  # id of a planned bucket -> where its means lie on all ranks
         self._done: dict[int, weakref.ref[Tensor]] = {}  # position -> the gradient that was averaged last
 
     def _buckets(self, positions: Sequence[int]) -> list[Bucket]:
@@ -98,12 +106,43 @@ class _Means(Exchange):
 
     def _send(self, bucket: Bucket, gradients: Sequence[Tensor | None]) -> Transfer:
         flat = bucket.flat([None if g is None else g._value for g in gradients])
-        return self._ranks.start_all_reduce(flat, factor=1.0 / self.size)
+        return self._ranks.start_all_reduce(flat, factor=1.0 / self.size, out=self._homes.get(id(bucket)))
 
     def _take(self, bucket: Bucket, value: Any, present: Sequence[bool]) -> None:
+        at_home = id(bucket) in self._homes
         for p, mean, there in zip(bucket.tensors, bucket.views(value), present, strict=True):
             if there:
-                add_gradient(p, mean)
+                if at_home and p._grad is None:
+                    add_gradient(p, for_reading(mean))._lent = True
+                else:
+                    add_gradient(p, mean)
+
+    def _memory_of_all(self) -> dict[tuple[str, str], Any]:
+        """Memory for the means of each dtype and place, where all ranks can have one: each rank writes a part of them
+        there, and none has to copy the parts of the others.
+        """
+        found = {}
+        for key, some in itertools.groupby(sorted(self.parameters, key=_sort), _sort):
+            members = list(some)
+            whole = self._ranks.memory(sum(_room(p._value.size) for p in members), members[0]._value)
+            if whole is not None:
+                found[key] = whole
+        return found
+
+    def _plan_next(self, present: np.ndarray, order: Sequence[int]) -> None:
+        before = self._plan
+        super()._plan_next(present, order)
+        if self._plan is before:
+            return
+        for p in self.parameters:
+            if p._grad is not None:
+                p._grad._keep()  # other means will lie there
+        self._homes, ends = {}, Counter[Any]()
+        for bucket in self._plan:
+            key, size = _sort(bucket.tensors[0]), bucket.offsets[-1]
+            if key in self._memory:
+                self._homes[id(bucket)] = self._memory[key][ends[key] : ends[key] + size]
+                ends[key] += _room(size)
 
     def _reduce_rows(self, p: Tensor) -> None:
         gradient = p._grad
@@ -124,6 +163,15 @@ class _Means(Exchange):
     def _is_new(self, position: int, gradient: Tensor) -> bool:
         done = self._done.get(position)
         return done is None or done() is not gradient
+
+
+def _sort(p: Tensor) -> tuple[str, str]:
+    return str(p.dtype), str(p.place)
+
+
+def _room(size: int) -> int:
+    """Of so many elements, so that the next ones begin with a line of the caches."""
+    return -(-size // _LINE) * _LINE
 
 
 def require_made(owner: str, tensors: Iterable[Tensor]) -> None:

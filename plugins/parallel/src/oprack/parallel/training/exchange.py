@@ -215,7 +215,8 @@ class Exchange(ABC):
         self._reset()
 
 
-def add_gradient(p: Tensor, value: Any) -> None:
-    """Add an array to a tensor's gradient, or make it the gradient."""
+def add_gradient(p: Tensor, value: Any) -> Tensor:
+    """Add an array to a tensor's gradient, or make it the gradient; returns the gradient."""
     total = value if p._grad is None else p._grad._value + value
-    p._grad = new_tensor(total, meta_of_value(total, p.place))
+    found = p._grad = new_tensor(total, meta_of_value(total, p.place))
+    return found

@@ -391,7 +391,7 @@ def _described(p: Tensor) -> str:
 
 def _whole_gradient(p: Tensor) -> Any:
     """The gradient of a parameter in its layout, as an array of its own."""
-    if p._grad is None:
+    if p.grad is None:  # which asks for an array of its own
         return np.zeros_like(p._value)
     value = settled(p)
     return value.to_dense() if isinstance(value, SelectedRows) else value

@@ -15,7 +15,7 @@ from oprack.eager_tensor.devices import context
 from oprack.eager_tensor.meta import meta_of_value
 from oprack.errors import CollectiveError, InvalidArgumentError, PreconditionNotMetError
 from oprack.parallel.communicator import Communicator
-from oprack.parallel.training.buckets import Bucket, bucket_bytes, buckets
+from oprack.parallel.training.buckets import Bucket, bucket_bytes, buckets, for_reading
 from oprack.parallel.training.data_parallel import copy_from_first, require_made
 from oprack.parallel.training.exchange import Exchange, add_gradient
 from oprack.parallel.transfers import Transfer, waited
@@ -85,12 +85,13 @@ class Zero:
         self._present: set[int] = set()  # positions of parameters that have a gradient on some rank, in stage 2
         self._compared = _COMPARED if self._ranks.size > 1 else 0
         self._beside = self._ranks.beside()
-        self._flats = [self._beside.memory(b.offsets[-1], b.tensors[0]._value) for b in self._buckets]
-        self._are_one = [self._beside.is_one(flat) for flat in self._flats]
+        ones = [self._beside.memory(b.offsets[-1], b.tensors[0]._value) for b in self._buckets]
+        self._are_one = [one is not None for one in ones]
+        self._flats = [b.empty() if one is None else one for b, one in zip(self._buckets, ones, strict=True)]
         lying = zip(self._buckets, self._flats, strict=True)
         homes = {id(p): home for b, flat in lying for p, home in zip(b.tensors, b.views(flat), strict=True)}
         self._updates.lie_in([homes[id(p)] for p in whole])
-        self._homes = [_for_reading(homes[id(p)]) for p in whole]
+        self._homes = [for_reading(homes[id(p)]) for p in whole]
         copy_from_first("Zero", [(str(k), p) for k, p in enumerate(whole)], self._ranks)
         self._parts = _Parts("Zero", self) if stage == 2 else None
 
@@ -235,14 +236,6 @@ class Zero:
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """The same as `set_state_dict`."""
         self.set_state_dict(state, strict)
-
-
-def _for_reading(home: Any) -> Any:
-    """What a parameter has of its home: other ranks may read the same memory, so nothing else may write to it."""
-    if isinstance(home, np.ndarray):
-        home = home.view()
-        home.flags.writeable = False
-    return home
 
 
 class _Parts(Exchange):
