@@ -305,11 +305,12 @@ def test_recurrent_layers_are_numpys(
     state = normal(len(offsets) - 1, size) if begun else None
     given = normal(offsets[-1], 3 * size), normal(size, 3 * size) / 2, state, normal(1, 3 * size)
     ctx = KernelContext("gru", attrs, {"Input": [[offsets]]})
-    for got, want in zip(
-        sequence.gru(*given, **attrs, ctx=ctx), plain_gru(*given, **attrs, ctx=ctx, xp=np), strict=True
-    ):
-        np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6)
-    assert ran == ([] if len(offsets) > 6 else ["gru"])
+    wants = plain_gru(*given, **attrs, ctx=ctx, xp=np)
+    for count in (1, 3):
+        with threads(count):
+            for got, want in zip(sequence.gru(*given, **attrs, ctx=ctx), wants, strict=True):
+                np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6)
+    assert ran == ([] if len(offsets) > 6 else ["gru"] * 2)
     wrong = normal(len(offsets), size)
     assert sequence.gru(*given[:2], wrong, **attrs, ctx=ctx) is NotImplemented
 

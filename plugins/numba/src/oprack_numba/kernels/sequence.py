@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from oprack.kernel import Array, KernelContext, attr, kernel
-from oprack_sequence.kernels._lod import Packing, sequence_offsets
+from oprack_sequence.kernels._lod import Packing, offsets_of, sequence_offsets
 from oprack_sequence.kernels.recurrent import GruCell
 
 from oprack_numba.library import LIBRARY, usable
 
 _FEW = 4
 """Sequences up to which rows times weights are faster here than BLAS's product of one step."""
+_MANY = 64
+"""Rows of a step, in the mean, from which on threads share the sequences."""
 
 
 @kernel(
@@ -57,17 +61,52 @@ def gru(
         starts = np.array(packing.starts, np.int64)
         loops.gru(gates, cell.w_gates, cell.w_candidate, starts, old, H0 is not None, reset, hidden, origin_mode)
     else:
-        for begin, end in packing.steps:
-            now, kept, out, old = gates[begin:end], reset[begin:end], hidden[begin:end], old[: end - begin]
-            begun = begin > 0 or H0 is not None
-            if begun:
-                now[:, : 2 * size] += old @ cell.w_gates
-            loops.gru_gates(now, old, kept)
-            if begun:
-                now[:, 2 * size :] += kept @ cell.w_candidate
-            loops.gru_state(now, old, out, origin_mode)
-            old = out
+        arrays, rows = (gates, old, reset, hidden), offsets_of(np.sort(np.diff(offsets))[::-1])
+        run = partial(_walk, cell, packing.steps, rows, H0 is not None, arrays)
+        # in short steps threads would wait for each other's hold of the interpreter
+        many = len(gates) >= _MANY * len(packing.steps)
+        LIBRARY.share_products(run, len(gates), len(gates) * Weight.size if many else 0)
     return gates, reset, hidden, packing.unpack(hidden, np)
+
+
+def _walk(
+    cell: GruCell,
+    steps: Sequence[tuple[int, int]],
+    rows: Array,
+    begun: bool,
+    arrays: tuple[Array, ...],
+    first: int,
+    last: int,
+) -> None:
+    """All steps of some sequences.
+
+    Args:
+        cell: The weights.
+        steps: The first row of each step, and its end.
+        rows: How many rows the sequences before each one have, longest first.
+        begun: Whether the states before the first step are not all 0.
+        arrays: Pre-activations, which become gates, and states before the first step; what r leaves of states, and
+            states, which are written.
+        first: A row that counts as `rows` does; sequences that begin before it are another's.
+        last: The same of those that begin from it on.
+    """
+    from oprack_numba import loops
+
+    gates, old, reset, hidden = arrays
+    size, (low, high) = cell.size, np.searchsorted(rows, (first, last)).tolist()
+    old = old[low:high]
+    for begin, end in steps:
+        part = slice(begin + low, min(begin + high, end))
+        if part.stop <= part.start:
+            break
+        now, kept, out, old = gates[part], reset[part], hidden[part], old[: part.stop - part.start]
+        if begin or begun:
+            now[:, : 2 * size] += old @ cell.w_gates
+        loops.gru_gates(now, old, kept)
+        if begin or begun:
+            now[:, 2 * size :] += kept @ cell.w_candidate
+        loops.gru_state(now, old, out, cell.origin_mode)
+        old = out
 
 
 @kernel("crf_decoding", dtypes={"float32"}, library="numba", when=usable, priority=5, may_decline=True)
