@@ -66,8 +66,9 @@ class OpDesc:
         self._extra: dict[tuple[Any, ...], bytes] | None = None
         # Names of the attributes in the order of the file, kept only where it has one of them twice, as Fluid's may.
         self._attr_order: list[str] | None = None
+        types = attr_types or {}
         for name, value in (attrs or {}).items():
-            self.set_attr(name, value, (attr_types or {}).get(name))
+            self.set_attr(name, value, types.get(name))
 
     def input(self, slot: str) -> list[str]:
         """Names in an input slot; [] when the slot is absent (old programs write absent slots as empty ones)."""

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Collection, Iterable, Set
 from typing import Any, Final, Self
 
-from oprack.desc.attr_values import RULES, attr_type_of, convert_or_none
+from oprack.desc.attr_values import RULES, Rule, attr_type_of, convert_or_none
 from oprack.errors import AttributeValueError, DefinitionError
 from oprack.op.proto import AttrProto
 from oprack.types import AttrType
@@ -168,6 +168,11 @@ def _in_32_bits(value: Any) -> Any:
 
 
 Checks = list[tuple[str, Callable[[Any], bool]]]
+_ABSENT = object()
+
+
+def _right_type(rule: Rule) -> type | None:
+    return None if rule.is_list else rule.exact_type
 
 
 class OpAttrChecker:
@@ -180,8 +185,9 @@ class OpAttrChecker:
 
     def __init__(self, op_type: str, attrs: Iterable[tuple[AttrProto, Checks]]) -> None:
         self.op_type = op_type
-        self._attrs = list(attrs)
-        self._floats = [p.name for p, _ in self._attrs if p.type in _FLOATS_OF_32_BITS]
+        # with the Python type all of whose values are right as they are, where there is one
+        self._attrs = [(p, checks, None if checks else _right_type(RULES[p.type])) for p, checks in attrs]
+        self._floats = [p.name for p, _, _ in self._attrs if p.type in _FLOATS_OF_32_BITS]
 
     def check(self, attrs: dict[str, Any], tensor_attrs: Collection[str] = ()) -> dict[str, Any]:
         """A new dict: every declared attribute, checked and converted; then the others, as they are.
@@ -198,9 +204,13 @@ class OpAttrChecker:
             AttributeValueError: The message names the op, the attribute, the value and what is expected.
         """
         checked: dict[str, Any] = {}
-        for proto, checks in self._attrs:
+        for proto, checks, right_type in self._attrs:
             name = proto.name
-            if name not in attrs:
+            value = attrs.get(name, _ABSENT)
+            if type(value) is right_type and name not in tensor_attrs:
+                checked[name] = value
+                continue
+            if value is _ABSENT:
                 if proto.required:
                     raise AttributeValueError(
                         f"op {self.op_type}: attribute {name!r} is missing; expected {RULES[proto.type].words}: "
@@ -211,12 +221,12 @@ class OpAttrChecker:
             if name in tensor_attrs:
                 if not proto.support_tensor:
                     raise AttributeValueError(
-                        f"op {self.op_type}: attribute {name!r} is given as variable {attrs[name]!r}; "
+                        f"op {self.op_type}: attribute {name!r} is given as variable {value!r}; "
                         f"expected {RULES[proto.type].words}, since this attribute takes no tensor"
                     )
-                checked[name] = attrs[name]
+                checked[name] = value
                 continue
-            checked[name] = self._checked(proto, checks, attrs[name])
+            checked[name] = self._checked(proto, checks, value)
         for name, value in attrs.items():
             if name not in checked:
                 checked[name] = value

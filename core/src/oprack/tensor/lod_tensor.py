@@ -94,6 +94,9 @@ def _shorten(level: list[int]) -> str:
     return str(level) if len(level) <= 8 else f"[{', '.join(map(str, level[:8]))}, ... {len(level)} offsets]"
 
 
+_CPU = CPUPlace()
+
+
 class LoDTensor:
     """An n-dimensional array with an offset LoD: nested, variable-length sequences over its first dim.
 
@@ -118,7 +121,7 @@ class LoDTensor:
             # a scalar, a sequence, or a subclass, whose operators may mean something else
             array = plain_array(array) if isinstance(array, _NUMPY) else np.asarray(array)
         self.array = array
-        self.place = place or CPUPlace()
+        self.place = place or _CPU
         self.shared: bool | None = shared
         # Most tensors have none, and each kernel's result is one of these objects.
         if not lod:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     Numbers: TypeAlias = Array | np.float64
 """One number for each channel, or one for all of them."""
 
+SHIFTS = ("elementwise_add", "elementwise_sub")
+"""Affine ops whose a is 1."""
 BATCH_NORM_STATS = ("MeanOut", "VarianceOut")
 
 

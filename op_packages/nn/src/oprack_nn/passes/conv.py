@@ -12,7 +12,7 @@ from oprack.kernel import Array
 from oprack.op.families import pad_pairs
 
 from oprack_nn.ops._layout import is_channel_last
-from oprack_nn.passes._affine import affine_of, affine_ops, per_channel, representable
+from oprack_nn.passes._affine import SHIFTS, affine_of, affine_ops, per_channel, representable
 
 if TYPE_CHECKING:
     from oprack_nn.passes._affine import Numbers
@@ -53,13 +53,18 @@ def _outputs(w: Array, groups: int, transposed: bool) -> int:
     return w.shape[1] * groups if transposed else w.shape[0]
 
 
-def _with_bias(
-    m: Match, conv: Any, x: VarNode, w: Array, b: Numbers, rank: int, channel: int, outputs: int
-) -> NewVar | None:
-    """The convolution of x by new weights w, plus b per output channel; None when they are too large for the dtype."""
-    if not all(representable(v, m.value("w")) for v in (w, b)):
+def _convolved(m: Match, conv: Any, x: VarNode, w: Array | None) -> NewVar | None:
+    """The convolution of x by new weights, or by the same for None; None when they are too large for the dtype."""
+    if w is not None and not representable(w, m.value("w")):
         return None
-    out = m.op(m.op_of(conv).type, Input=x, Filter=m.new_param(w, like="w"), attrs=m.attrs(conv))
+    weights = m["w"] if w is None else m.new_param(w, like="w")
+    return m.op(m.op_of(conv).type, Input=x, Filter=weights, attrs=m.attrs(conv))
+
+
+def _plus(m: Match, out: NewVar | VarNode | None, b: Numbers, channel: int, outputs: int) -> NewVar | VarNode | None:
+    """A convolution plus b per output channel; None when there is none, or b is too large for the dtype."""
+    if out is None or not representable(b, m.value("w")):
+        return None
     if not np.any(b):
         return out
     bias = np.broadcast_to(b, (outputs,))
@@ -72,7 +77,9 @@ def fold_affine_after_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     conv = p.op((*CONVOLUTIONS, *TRANSPOSED), Input="x", Filter=p.param("w"))
     bias = p.maybe(p.op("elementwise_add", X=conv, Y=p.param("b"), commutative=True))
 
-    def build(m: Match) -> NewVar | None:
+    def build(m: Match) -> NewVar | VarNode | None:
+        if not m.has(bias) and m.root.type in SHIFTS:
+            return None  # that is the bias
         rank, channel, groups, transposed = _geometry(m, conv)
         w = m.value("w")
         outputs = _outputs(w, groups, transposed)
@@ -83,8 +90,10 @@ def fold_affine_after_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         a, c = affine
         if any(v.ndim and v.size != outputs for v in (a, b, c)):
             return None
-        w = _times_output(w, a, groups, transposed)
-        return _with_bias(m, conv, m["x"], w, a * b + c, rank, channel, outputs)
+        if np.all(a == 1):  # the convolution stays
+            return _plus(m, m.op_of(conv).output("Output"), a * b + c, channel, outputs)
+        out = _convolved(m, conv, m["x"], _times_output(w, a, groups, transposed))
+        return _plus(m, out, a * b + c, channel, outputs)
 
     return p.either(*affine_ops(p, bias)), build
 
@@ -95,7 +104,7 @@ def fold_affine_before_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]
     before = affine_ops(p, "x")
     conv = p.op(CONVOLUTIONS, Input=p.either(*before), Filter=p.param("w"))
 
-    def build(m: Match) -> NewVar | None:
+    def build(m: Match) -> NewVar | VarNode | None:
         rank, channel, groups, _ = _geometry(m, conv)
         op, w = next(m.op_of(op) for op in before if m.has(op)), m.value("w")
         affine = affine_of(m, op, rank, channel)
@@ -108,7 +117,8 @@ def fold_affine_before_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]
         if np.any(c) and _pads(m, conv, rank):
             return None
         b = _times_input(w, c, groups).reshape(w.shape[0], -1).sum(axis=1) if np.any(c) else np.float64(0)
-        return _with_bias(m, conv, m["x"], _times_input(w, a, groups), b, rank, channel, w.shape[0])
+        out = _convolved(m, conv, m["x"], None if np.all(a == 1) else _times_input(w, a, groups))
+        return _plus(m, out, b, channel, w.shape[0])
 
     return conv, build
 

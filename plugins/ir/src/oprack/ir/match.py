@@ -76,6 +76,7 @@ class Match:
     def __init__(self, graph: Graph, root: OpNode, found: Found) -> None:
         self.graph, self.root, self.found = graph, root, found
         self.new_ops: list[NewOp] = []
+        self._values: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> VarNode:
         """The variable that a name stands for."""
@@ -139,10 +140,10 @@ class Match:
             The array. To a type checker it may be anything, as the result of re.Match.group: which parameters are
             optional, the pattern says.
         """
-        node = self.found.vars.get(name)
-        if node is None:
-            return None
-        return self.graph.constant_array(node, self.found.returning(self.graph, node))
+        if name not in self._values:
+            node, found, graph = self.found.vars.get(name), self.found, self.graph
+            self._values[name] = None if node is None else graph.constant_array(node, found.returning(graph, node))
+        return self._values[name]
 
     def new_param(self, value: Any, like: str) -> NewParam:
         """A new parameter.

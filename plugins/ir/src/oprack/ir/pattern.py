@@ -152,7 +152,10 @@ class OpPattern(Pattern):
         for slot, nodes in op.inputs.items():
             if slot not in self.slots and _is_present(nodes):
                 return False
-        return all(_is_present(op.inputs.get(slot, ())) for slot in self._needed)
+        for slot in self._needed:
+            if not _is_present(op.inputs.get(slot, ())):
+                return False
+        return True
 
     def _has_attrs(self, graph: Graph, op: OpNode) -> bool:
         if self.attrs:
@@ -170,14 +173,14 @@ class OpPattern(Pattern):
             nodes: Sequence[VarNode | None] = bound if _is_present(bound) else [None] * len(patterns)
             if len(nodes) != len(patterns):
                 return None
-            pairs += zip(patterns, nodes, strict=True)
+            pairs += zip(patterns, nodes, strict=False)
         return pairs
 
     def _are_produced(self, inputs: Mapping[str, Sequence[VarNode]]) -> bool:
         """Whether ops of the types that their patterns require produced the inputs."""
         for slot, types in self._produced:
             producer = inputs[slot][0].producer
-            if producer is None or producer.desc.type not in types:
+            if producer is None or producer.type not in types:
                 return False
         return True
 
@@ -207,8 +210,10 @@ class EitherPattern(Pattern):
         self.producers, self.depth = _any_of(patterns), max(p.depth for p in patterns)
 
     def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
+        producer = None if node.producer is None else node.producer.type
         for pattern in self.patterns:
-            yield from pattern.match(graph, node, found)
+            if pattern.producers is None or producer in pattern.producers:
+                yield from pattern.match(graph, node, found)
 
 
 def _is_present(nodes: Sequence[VarNode]) -> bool:
