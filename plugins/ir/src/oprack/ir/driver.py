@@ -143,11 +143,11 @@ class _Tried:
         A pattern sees the ops up to its depth before its root, and who reads what these write.
         """
         seen: set[OpNode] = set()
-        near = {reader for node in match.captured() for reader in node.consumers}
+        near = {reader for node in match.captured() for reader in node._consumers}
         near.update(node.producer for node in match.captured() if node.producer is not None)
         for _ in range(self._depth + 1):
             seen |= near
-            near = {reader for op in near for node in op.writes() for reader in node.consumers if reader not in seen}
+            near = {reader for op in near for node in op.writes() for reader in node._consumers if reader not in seen}
         # All rows, since the ops near a rewrite are new to each of them.
         for failed in self.in_vain.values():
             failed -= seen
@@ -199,7 +199,7 @@ def _inner(match: Match, op: OpNode, exempt: Collection[str]) -> bool:
     """Whether only ops of the match read what an op writes, slots in `exempt` left aside."""
     matched = set(match.found.ops.values())
     return all(
-        node.name == EMPTY_VAR or (not match.graph.is_kept(node) and matched.issuperset(node.consumers))
+        node.name == EMPTY_VAR or (not match.graph.is_kept(node) and matched.issuperset(node._consumers))
         for slot, nodes in op.outputs.items()
         if slot not in exempt
         for node in nodes
@@ -222,7 +222,7 @@ def _replace(match: Match, result: Mapping[str, Value]) -> bool:
     stay = _still_read(match, result)
     waiting = [op for op in dict.fromkeys(match.found.ops.values()) if op not in stay]
     while waiting:
-        free = [op for op in waiting if not any([n.consumers for n in op.writes() if n.producer is op])]
+        free = [op for op in waiting if not any([n._consumers for n in op.writes() if n.producer is op])]
         # Readers first; ops that write what they read never become free, and go in any order.
         for op in free or waiting:
             graph.remove_op(op)

@@ -71,12 +71,17 @@ class VarPattern(Pattern):
         self.name = name
 
     def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
+        bound = self.bind(graph, node, found)
+        if bound is not None:
+            yield bound
+
+    def bind(self, graph: Graph, node: VarNode, found: Found) -> Found | None:
+        """The only way in which `node` matches; None when it does not."""
         if node.name == EMPTY_VAR:
-            return
+            return None
         if self.name not in found.vars:
-            yield found.with_var(self.name, node)
-        elif found.vars[self.name] is node:
-            yield found
+            return found.with_var(self.name, node)
+        return found if found.vars[self.name] is node else None
 
 
 class ParamPattern(VarPattern):
@@ -86,9 +91,10 @@ class ParamPattern(VarPattern):
         super().__init__(name)
         self.optional = optional
 
-    def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
-        if graph.constant(node, found.returning(graph, node)) is not None:
-            yield from super().match(graph, node, found)
+    def bind(self, graph: Graph, node: VarNode, found: Found) -> Found | None:
+        if graph.constant(node, found.returning(graph, node)) is None:
+            return None
+        return super().bind(graph, node, found)
 
 
 class OpPattern(Pattern):
@@ -149,11 +155,12 @@ class OpPattern(Pattern):
 
     def _has_slots(self, op: OpNode) -> bool:
         """Whether the op has every input that the pattern requires, and no other."""
-        for slot, nodes in op.inputs.items():
-            if slot not in self.slots and _is_present(nodes):
+        inputs, slots = op.inputs, self.slots
+        for slot in inputs:
+            if slot not in slots and _is_present(inputs[slot]):
                 return False
         for slot in self._needed:
-            if not _is_present(op.inputs.get(slot, ())):
+            if slot not in inputs or not _is_present(inputs[slot]):
                 return False
         return True
 
@@ -232,17 +239,21 @@ def _any_of(patterns: Sequence[Pattern]) -> frozenset[str] | None:
     return frozenset(types)
 
 
-def _match_all(graph: Graph, pairs: Sequence[tuple[Pattern, VarNode | None]], found: Found) -> Iterator[Found]:
-    if not pairs:
-        yield found
-        return
-    (pattern, node), rest = pairs[0], pairs[1:]
-    if node is None:
-        name = getattr(pattern, "name", None)
-        yield from _match_all(graph, rest, found if name is None else found.with_var(name, None))
-        return
-    for extended in pattern.match(graph, node, found):
-        yield from _match_all(graph, rest, extended)
+def _match_all(
+    graph: Graph, pairs: Sequence[tuple[Pattern, VarNode | None]], found: Found, start: int = 0
+) -> Iterator[Found]:
+    for i in range(start, len(pairs)):
+        pattern, node = pairs[i]
+        if isinstance(pattern, VarPattern):
+            bound = found.with_var(pattern.name, None) if node is None else pattern.bind(graph, node, found)
+            if bound is None:
+                return
+            found = bound
+        elif node is not None:
+            for extended in pattern.match(graph, node, found):
+                yield from _match_all(graph, pairs, extended, i + 1)
+            return
+    yield found
 
 
 def _patterns(value: Any, line: str) -> list[Pattern]:
