@@ -56,6 +56,8 @@ def attr_type_of(value: Any) -> AttrType:
     Raises:
         AttributeValueError: No type fits, or the value is an empty list, which fits several.
     """
+    if type(value) in _TYPES:
+        return _TYPES[type(value)]
     if _is_block(value):
         return AttrType.BLOCK
     if isinstance(value, list | tuple):
@@ -172,6 +174,7 @@ _KINDS: tuple[tuple[AttrType, AttrType, str, str, Callable[[Any], bool], Callabl
         None,
     ),
 )
+_TYPES = {bool: AttrType.BOOLEAN, float: AttrType.FLOAT, str: AttrType.STRING}
 _INTS = frozenset({AttrType.INT, AttrType.INTS, AttrType.LONG, AttrType.LONGS})
 RULES: dict[AttrType, Rule] = {}
 """The rule of every AttrType."""
