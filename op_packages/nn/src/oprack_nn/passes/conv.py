@@ -12,7 +12,7 @@ from oprack.kernel import Array
 from oprack.op.families import pad_pairs
 
 from oprack_nn.ops._layout import is_channel_last
-from oprack_nn.passes._affine import SHIFTS, affine_of, affine_ops, per_channel, representable
+from oprack_nn.passes._affine import affine_of, affine_ops, per_channel, representable
 
 if TYPE_CHECKING:
     from oprack_nn.passes._affine import Numbers
@@ -75,11 +75,10 @@ def _plus(m: Match, out: NewVar | VarNode | None, b: Numbers, channel: int, outp
 def fold_affine_after_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """a (conv(x, w) + b) + c  ->  conv(x, a w) + (a b + c)"""
     conv = p.op((*CONVOLUTIONS, *TRANSPOSED), Input="x", Filter=p.param("w"))
-    bias = p.maybe(p.op("elementwise_add", X=conv, Y=p.param("b"), commutative=True))
+    biased = p.op("elementwise_add", X=conv, Y=p.param("b"), commutative=True)
+    bias = p.maybe(biased)
 
     def build(m: Match) -> NewVar | VarNode | None:
-        if not m.has(bias) and m.root.type in SHIFTS:
-            return None  # that is the bias
         rank, channel, groups, transposed = _geometry(m, conv)
         w = m.value("w")
         outputs = _outputs(w, groups, transposed)
@@ -95,7 +94,7 @@ def fold_affine_after_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         out = _convolved(m, conv, m["x"], _times_output(w, a, groups, transposed))
         return _plus(m, out, a * b + c, channel, outputs)
 
-    return p.either(*affine_ops(p, bias)), build
+    return p.either(*affine_ops(p, bias, biased)), build
 
 
 @fusion("fold_affine_before_conv")
