@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from oprack.desc.attr_values import attr_type_of, convert
+from oprack.desc.attr_values import attr_type_of, convert, convert_or_none
 from oprack.errors import AttributeValueError
 from oprack.types import AttrType
 
@@ -68,7 +68,12 @@ class OpDesc:
         self._attr_order: list[str] | None = None
         types = attr_types or {}
         for name, value in (attrs or {}).items():
-            self.set_attr(name, value, types.get(name))
+            kind = types.get(name)
+            converted = None if kind is None else convert_or_none(value, kind)
+            if kind is None or converted is None:
+                self.set_attr(name, value, kind)  # which says what is wrong
+            else:
+                self.attrs[name], self.attr_types[name] = converted, kind
 
     def input(self, slot: str) -> list[str]:
         """Names in an input slot; [] when the slot is absent (old programs write absent slots as empty ones)."""
