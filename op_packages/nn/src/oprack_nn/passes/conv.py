@@ -65,9 +65,9 @@ def _plus(m: Match, out: NewVar | VarNode | None, b: Numbers, channel: int, outp
     """A convolution plus b per output channel; None when there is none, or b is too large for the dtype."""
     if out is None or not representable(b, m.value("w")):
         return None
-    if not np.any(b):
+    if not b.any():
         return out
-    bias = np.broadcast_to(b, (outputs,))
+    bias = b if b.ndim else np.full(outputs, b)
     return m.op("elementwise_add", X=out, Y=m.new_param(bias, like="w"), attrs={"axis": channel})
 
 
@@ -84,12 +84,12 @@ def fold_affine_after_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         outputs = _outputs(w, groups, transposed)
         b = per_channel(m.value("b"), m.attr(bias, "axis"), rank, channel) if m.has(bias) else np.float64(0)
         affine = affine_of(m, m.root, rank, channel)
-        if b is None or affine is None or (np.all(affine[0] == 1) and not m.has(bias)):
+        if b is None or affine is None or ((affine[0] == 1).all() and not m.has(bias)):
             return None
         a, c = affine
         if any(v.ndim and v.size != outputs for v in (a, b, c)):
             return None
-        if np.all(a == 1):  # the convolution stays
+        if (a == 1).all():  # the convolution stays
             return _plus(m, m.op_of(conv).output("Output"), a * b + c, channel, outputs)
         out = _convolved(m, conv, m["x"], _times_output(w, a, groups, transposed))
         return _plus(m, out, a * b + c, channel, outputs)
@@ -113,10 +113,10 @@ def fold_affine_before_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]
         if any(v.ndim and v.size != inputs for v in affine):
             return None
         a, c = affine
-        if np.any(c) and _pads(m, conv, rank):
+        if c.any() and _pads(m, conv, rank):
             return None
-        b = _times_input(w, c, groups).reshape(w.shape[0], -1).sum(axis=1) if np.any(c) else np.float64(0)
-        out = _convolved(m, conv, m["x"], None if np.all(a == 1) else _times_input(w, a, groups))
+        b = _times_input(w, c, groups).reshape(w.shape[0], -1).sum(axis=1) if c.any() else np.float64(0)
+        out = _convolved(m, conv, m["x"], None if (a == 1).all() else _times_input(w, a, groups))
         return _plus(m, out, b, channel, w.shape[0])
 
     return conv, build

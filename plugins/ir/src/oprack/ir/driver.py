@@ -49,20 +49,20 @@ class Fusion:
         tried = tried or _Tried([self])
         count, failed, types = 0, tried.in_vain[self], self._ending_in
         # over a copy of the list, since rewrites change it; ops that went are no producers any more
-        for op in graph.ops:
-            if op.type in types and op not in failed and op.is_producer():
-                match = self._apply_at(graph, op)
-                if match is None:
-                    failed.add(op)
-                else:
-                    tried.forget_near(match)
-                    count += 1
+        with np.errstate(all="ignore"):  # parameters may be anything
+            for op in graph.ops:
+                if op.type in types and op not in failed and op.is_producer():
+                    match = self._apply_at(graph, op)
+                    if match is None:
+                        failed.add(op)
+                    else:
+                        tried.forget_near(match)
+                        count += 1
         return count
 
     def _apply_at(self, graph: Graph, op: OpNode) -> Match | None:
         for match in self.matches(graph, op):
-            with np.errstate(all="ignore"):  # parameters may be anything
-                result = self.build(match)
+            result = self.build(match)
             if result is not None and _replace(match, self._by_slot(match, result)):
                 return match
         return None
