@@ -168,7 +168,6 @@ def _in_32_bits(value: Any) -> Any:
 
 
 Checks = list[tuple[str, Callable[[Any], bool]]]
-_ABSENT = object()
 
 
 def _right_type(rule: Rule) -> type | None:
@@ -186,8 +185,11 @@ class OpAttrChecker:
     def __init__(self, op_type: str, attrs: Iterable[tuple[AttrProto, Checks]]) -> None:
         self.op_type = op_type
         # with the Python type all of whose values are right as they are, where there is one
-        self._attrs = [(p, checks, None if checks else _right_type(RULES[p.type])) for p, checks in attrs]
-        self._floats = [p.name for p, _, _ in self._attrs if p.type in _FLOATS_OF_32_BITS]
+        self._attrs = {p.name: (p, checks, None if checks else _right_type(RULES[p.type])) for p, checks in attrs}
+        self._defaults = {name: p.default for name, (p, _, _) in self._attrs.items()}
+        self._lists = [name for name, default in self._defaults.items() if isinstance(default, list | tuple)]
+        self._required = [name for name, (p, _, _) in self._attrs.items() if p.required]
+        self._floats = [name for name, (p, _, _) in self._attrs.items() if p.type in _FLOATS_OF_32_BITS]
 
     def check(self, attrs: dict[str, Any], tensor_attrs: Collection[str] = ()) -> dict[str, Any]:
         """A new dict: every declared attribute, checked and converted; then the others, as they are.
@@ -203,33 +205,26 @@ class OpAttrChecker:
         Raises:
             AttributeValueError: The message names the op, the attribute, the value and what is expected.
         """
-        checked: dict[str, Any] = {}
-        for proto, checks, right_type in self._attrs:
-            name = proto.name
-            value = attrs.get(name, _ABSENT)
-            if type(value) is right_type and name not in tensor_attrs:
-                checked[name] = value
-                continue
-            if value is _ABSENT:
-                if proto.required:
-                    raise AttributeValueError(
-                        f"op {self.op_type}: attribute {name!r} is missing; expected {RULES[proto.type].words}: "
-                        f"{proto.doc}"
-                    )
-                checked[name] = list(proto.default) if isinstance(proto.default, list | tuple) else proto.default
-                continue
-            if name in tensor_attrs:
-                if not proto.support_tensor:
+        checked = self._defaults.copy()
+        for name in self._lists:
+            checked[name] = list(checked[name])
+        for name, value in attrs.items():
+            if (declared := self._attrs.get(name)) is not None:
+                proto, checks, right_type = declared
+                if name not in tensor_attrs:
+                    value = value if type(value) is right_type else self._checked(proto, checks, value)
+                elif not proto.support_tensor:
                     raise AttributeValueError(
                         f"op {self.op_type}: attribute {name!r} is given as variable {value!r}; "
                         f"expected {RULES[proto.type].words}, since this attribute takes no tensor"
                     )
-                checked[name] = value
-                continue
-            checked[name] = self._checked(proto, checks, value)
-        for name, value in attrs.items():
-            if name not in checked:
-                checked[name] = value
+            checked[name] = value
+        for name in self._required:
+            if name not in attrs:
+                proto = self._attrs[name][0]
+                raise AttributeValueError(
+                    f"op {self.op_type}: attribute {name!r} is missing; expected {RULES[proto.type].words}: {proto.doc}"
+                )
         return checked
 
     def stored(self, attrs: dict[str, Any]) -> dict[str, Any]:

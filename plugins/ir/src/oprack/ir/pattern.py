@@ -12,7 +12,7 @@ A string matches any variable; the same string matches the same variable everywh
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError
@@ -119,9 +119,13 @@ class OpPattern(Pattern):
         self._needed = [slot for slot, patterns in self.slots.items() if not all(p.optional for p in patterns)]
         # Most candidates fail because of the type of a preceding op, which is cheap to test, so it is tested first.
         single = [(slot, patterns[0]) for slot, patterns in self.slots.items() if len(patterns) == 1]
-        self._produced = [(slot, p.producers) for slot, p in single if p.producers is not None]
+        produced = [(slot, p.producers) for slot, p in single if p.producers is not None]
+        self._produced = [produced]
         if self.commutative and not all(s in self.slots for s in _COMMUTING):
             raise DefinitionError(f"pattern at {line}: a commutative op has slots X and Y; got {', '.join(self.slots)}")
+        if self.commutative:
+            x, y = _COMMUTING
+            self._produced.append([({x: y, y: x}.get(slot, slot), types) for slot, types in produced])
 
     def returns(self, op: OpNode, name: str) -> bool:
         """Whether the op writes this variable only through slots that return an input unchanged."""
@@ -144,14 +148,13 @@ class OpPattern(Pattern):
             return
         if not self._has_slots(op) or not self._has_attrs(graph, op) or not (self.where is None or self.where(op)):
             return
-        orders: list[Mapping[str, Sequence[VarNode]]] = [op.inputs]
-        if self.commutative:
-            x, y = _COMMUTING
-            orders.append({**op.inputs, x: op.inputs[y], y: op.inputs[x]})
-        for inputs in filter(self._are_produced, orders):
-            pairs = self._pairs(inputs)
-            if pairs is not None:
-                yield from _match_all(graph, pairs, found.with_op(self, op))
+        for order, produced in enumerate(self._produced):
+            if _are_produced(op.inputs, produced):
+                x, y = _COMMUTING
+                inputs = {**op.inputs, x: op.inputs[y], y: op.inputs[x]} if order else op.inputs
+                pairs = self._pairs(inputs)
+                if pairs is not None:
+                    yield from _match_all(graph, pairs, found.with_op(self, op))
 
     def _has_slots(self, op: OpNode) -> bool:
         """Whether the op has every input that the pattern requires, and no other."""
@@ -183,14 +186,6 @@ class OpPattern(Pattern):
             pairs += zip(patterns, nodes, strict=False)
         return pairs
 
-    def _are_produced(self, inputs: Mapping[str, Sequence[VarNode]]) -> bool:
-        """Whether ops of the types that their patterns require produced the inputs."""
-        for slot, types in self._produced:
-            producer = inputs[slot][0].producer
-            if producer is None or producer.type not in types:
-                return False
-        return True
-
 
 class MaybePattern(Pattern):
     """An optional op. Without it, the pattern of its slot `through` (default: the first non-parameter) matches."""
@@ -221,6 +216,17 @@ class EitherPattern(Pattern):
         for pattern in self.patterns:
             if pattern.producers is None or producer in pattern.producers:
                 yield from pattern.match(graph, node, found)
+
+
+def _are_produced(
+    inputs: Mapping[str, Sequence[VarNode]], produced: Sequence[tuple[str, Collection[str]]]
+) -> bool:
+    """Whether ops of the types that their patterns require produced the inputs."""
+    for slot, types in produced:
+        producer = inputs[slot][0].producer
+        if producer is None or producer.type not in types:
+            return False
+    return True
 
 
 def _is_present(nodes: Sequence[VarNode]) -> bool:
