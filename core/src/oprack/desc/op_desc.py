@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from oprack.desc.attr_values import attr_type_of, convert, convert_or_none
+from oprack.desc.attr_values import attr_type_of, convert
 from oprack.errors import AttributeValueError
 from oprack.types import AttrType
 
@@ -68,12 +68,7 @@ class OpDesc:
         self._attr_order: list[str] | None = None
         types = attr_types or {}
         for name, value in (attrs or {}).items():
-            kind = types.get(name)
-            converted = None if kind is None else convert_or_none(value, kind)
-            if kind is None or converted is None:
-                self.set_attr(name, value, kind)  # which says what is wrong
-            else:
-                self.attrs[name], self.attr_types[name] = converted, kind
+            self.set_attr(name, value, types.get(name))
 
     def input(self, slot: str) -> list[str]:
         """Names in an input slot; [] when the slot is absent (old programs write absent slots as empty ones)."""
@@ -162,15 +157,10 @@ class OpDesc:
 
     def clone(self) -> OpDesc:
         """An independent copy."""
-        op = OpDesc.__new__(OpDesc)
-        op.type, op.is_target, op.edits, op._explicit = self.type, self.is_target, 0, self._explicit
-        op.origin = self.origin
-        op.inputs = {slot: list(names) for slot, names in self.inputs.items()}
-        op.outputs = {slot: list(names) for slot, names in self.outputs.items()}
+        op = self.with_variables(_slots(self.inputs), _slots(self.outputs))
         op.attrs = {k: list(v) if isinstance(v, list) else v for k, v in self.attrs.items()}
         op.attr_types = dict(self.attr_types)
         op._extra = self._extra and dict(self._extra)
-        op._attr_order = self._attr_order
         return op
 
     def __str__(self) -> str:

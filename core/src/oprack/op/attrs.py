@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Collection, Iterable, Set
 from typing import Any, Final, Self
 
-from oprack.desc.attr_values import RULES, Rule, attr_type_of, convert_or_none
+from oprack.desc.attr_values import RULES, attr_type_of, convert_or_none
 from oprack.errors import AttributeValueError, DefinitionError
 from oprack.op.proto import AttrProto
 from oprack.types import AttrType
@@ -170,10 +170,6 @@ def _in_32_bits(value: Any) -> Any:
 Checks = list[tuple[str, Callable[[Any], bool]]]
 
 
-def _right_type(rule: Rule) -> type | None:
-    return None if rule.is_list else rule.exact_type
-
-
 class OpAttrChecker:
     """Fills defaults and checks types and ranges of an op's attributes.
 
@@ -184,12 +180,13 @@ class OpAttrChecker:
 
     def __init__(self, op_type: str, attrs: Iterable[tuple[AttrProto, Checks]]) -> None:
         self.op_type = op_type
+        rows = [(proto, checks, RULES[proto.type]) for proto, checks in attrs]
         # with the Python type all of whose values are right as they are, where there is one
-        self._attrs = {p.name: (p, checks, None if checks else _right_type(RULES[p.type])) for p, checks in attrs}
-        self._defaults = {name: p.default for name, (p, _, _) in self._attrs.items()}
+        self._attrs = {p.name: (p, c, None if c or rule.is_list else rule.exact_type) for p, c, rule in rows}
+        self._defaults = {p.name: p.default for p, _, _ in rows}
         self._lists = [name for name, default in self._defaults.items() if isinstance(default, list | tuple)]
-        self._required = [name for name, (p, _, _) in self._attrs.items() if p.required]
-        self._floats = [name for name, (p, _, _) in self._attrs.items() if p.type in _FLOATS_OF_32_BITS]
+        self._required = [p for p, _, _ in rows if p.required]
+        self._floats = [p.name for p, _, _ in rows if p.type in _FLOATS_OF_32_BITS]
 
     def check(self, attrs: dict[str, Any], tensor_attrs: Collection[str] = ()) -> dict[str, Any]:
         """A new dict: every declared attribute, checked and converted; then the others, as they are.
@@ -219,11 +216,11 @@ class OpAttrChecker:
                         f"expected {RULES[proto.type].words}, since this attribute takes no tensor"
                     )
             checked[name] = value
-        for name in self._required:
-            if name not in attrs:
-                proto = self._attrs[name][0]
+        for proto in self._required:
+            if proto.name not in attrs:
                 raise AttributeValueError(
-                    f"op {self.op_type}: attribute {name!r} is missing; expected {RULES[proto.type].words}: {proto.doc}"
+                    f"op {self.op_type}: attribute {proto.name!r} is missing; expected {RULES[proto.type].words}: "
+                    f"{proto.doc}"
                 )
         return checked
 

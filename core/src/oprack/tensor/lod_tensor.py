@@ -27,13 +27,7 @@ def lod_from_lengths(lengths: Iterable[Iterable[int]]) -> LoD:
     Returns:
         Offsets per level.
     """
-    lod: LoD = []
-    for level in lengths:
-        offsets = [0]
-        for n in level:
-            offsets.append(offsets[-1] + int(n))
-        lod.append(offsets)
-    return lod
+    return [list(itertools.accumulate(map(int, level), initial=0)) for level in lengths]
 
 
 def lod_to_lengths(lod: Iterable[Sequence[int]]) -> LoD:

@@ -201,12 +201,14 @@ class Derivation:
         when: Mapping[str, Condition] | None = None,
     ) -> None:
         self.grad, self.of, self.names, self.grad_names = grad, of, names or {}, grad_names or {}
-        self.forward_inputs, self.forward_outputs, self.attrs = _members(of)
+        self.forward_inputs: dict[str, Input] = _members(of, Input)
+        self.forward_outputs: dict[str, Output] = _members(of, Output)
         self.flowing = {slot + GRAD_SUFFIX: slot for slot in self.forward_outputs}
         self.like, self.lod, self.linear, self.dims = like, lod, linear, dims or {}
+        self.attrs: dict[str, Any] = _members(of, Attr)
         if attrs is not None:
             self.attrs = {name: self.attrs[name] for name in self._slots("attrs", attrs, self.attrs)}
-        self.own_inputs, self.own_outputs, self.own_attrs = _members(grad)
+        self.own_inputs, self.own_outputs = _members(grad, Input), _members(grad, Output)
         # our slot -> what it is bound to; None where only the forward op's own make_grad knows
         self.inputs: dict[str, SlotRef | None] = {}
         self.outputs: dict[str, SlotRef | None] = {}
@@ -223,7 +225,7 @@ class Derivation:
     def complete(self) -> None:
         """Set on the gradient op's class what it does not say itself, and make_grad on the forward op's."""
         grad = self.grad
-        grad.declared = self._members() | self.own_attrs
+        grad.declared = self._members() | _members(grad, Attr)
         # A base's does not count, since its slots may have other names.
         if self.shape_only and "no_need_buffer_vars" not in vars(grad):
             grad.no_need_buffer_vars = tuple(self.shape_only)
@@ -442,17 +444,8 @@ class Derivation:
         raise DefinitionError(f"definition of op {self.grad.op_type!r} (pack {pack}): {what}")
 
 
-def _members(definition: type[OpDef]) -> tuple[dict[str, Input], dict[str, Output], dict[str, Attr]]:
-    """The inputs, outputs and attributes that a class declares, by the names that programs use."""
-    inputs, outputs, attrs = dict[str, Input](), dict[str, Output](), dict[str, Attr]()
-    for name, d in definition.members():
-        if isinstance(d, Input):
-            inputs[name] = d
-        elif isinstance(d, Output):
-            outputs[name] = d
-        else:
-            attrs[name] = d
-    return inputs, outputs, attrs
+def _members(definition: type[OpDef], kind: type[Any]) -> dict[str, Any]:
+    return {d.name or key: d for key, d in definition.declared.items() if isinstance(d, kind)}
 
 
 def _bound(refs: Mapping[str, SlotRef | None]) -> dict[str, SlotRef]:

@@ -214,12 +214,12 @@ def _replace(match: Match, result: Mapping[str, Value]) -> bool:
     if not _inner(match, root, exempt.union(result)):
         return False
     name = root.outputs[next(iter(result))][0].name
+    stay = _still_read(match, result)  # before another op writes what stands for an output
     for slot, value in result.items():
         if isinstance(value, VarNode) and not graph.replace_var(root.outputs[slot][0], value):
             return False
     _redirect_unchanged(match)
     _make(match, result, name)
-    stay = _still_read(match, result)
     waiting = [op for op in dict.fromkeys(match.found.ops.values()) if op not in stay]
     while waiting:
         free = [op for op in waiting if not any([n._consumers for n in op.writes() if n.producer is op])]

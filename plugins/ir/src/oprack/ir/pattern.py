@@ -218,9 +218,7 @@ class EitherPattern(Pattern):
                 yield from pattern.match(graph, node, found)
 
 
-def _are_produced(
-    inputs: Mapping[str, Sequence[VarNode]], produced: Sequence[tuple[str, Collection[str]]]
-) -> bool:
+def _are_produced(inputs: Mapping[str, Sequence[VarNode]], produced: Sequence[tuple[str, Collection[str]]]) -> bool:
     """Whether ops of the types that their patterns require produced the inputs."""
     for slot, types in produced:
         producer = inputs[slot][0].producer
