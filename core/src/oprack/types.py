@@ -164,6 +164,8 @@ def dtype_enum(dtype: object) -> VarType:
     Returns:
         The VarType.
     """
+    if type(dtype) is VarType and dtype in DTYPE_NAMES:
+        return dtype
     return _BY_NAME[dtype_name(dtype)]
 
 

@@ -106,6 +106,36 @@ def test_learnable_affine_blocks_after_a_convolution(kind, layout, groups, paddi
     assert op_types(done) == [kind, "elementwise_add"]
 
 
+def test_a_shift_leaves_the_weights_alone():
+    """No weights are made anew, times one, for what is added behind a bias or in front of a convolution."""
+    feeds, params, conv = convolution("conv2d", "NCHW", 1, 0)
+    params |= {"b": normal(6), "c": normal(6)}
+    behind = chain("conv", ("elementwise_add", "b", {"axis": 1}), ("elementwise_sub", "c", {"axis": 1}))
+    done = check_passes(PassCase(feeds, params, [conv, *behind]), "fold_affine_into_conv", **CLOSE)
+    assert op_types(done) == ["conv2d", ADD] and "w" not in done.unused
+    undone = chain("conv", ("elementwise_add", "b", {"axis": 1}), ("elementwise_sub", "b", {"axis": 1}))
+    done = check_passes(PassCase(feeds, params, [conv, *undone]), "fold_affine_into_conv", **CLOSE)
+    assert op_types(done) == ["conv2d"] and "w" not in done.unused
+    in_front = chain("x", ("elementwise_add", "a", {"axis": 1}))
+    conv[1]["Input"] = "t0"
+    case = PassCase(feeds, {"w": params["w"], "a": normal(4)}, [*in_front, conv])
+    done = check_passes(case, "fold_affine_into_conv", **CLOSE)
+    assert op_types(done) == ["conv2d", ADD] and "w" not in done.unused
+
+
+def test_a_layer_takes_bias_and_activation_at_once():
+    """One rewrite does that; an activation behind a second addition stays."""
+    feeds, params, conv = convolution("conv2d", "NCHW", 1, 0)
+    params["b"] = normal(6)
+    bias = ("elementwise_add", "b", {"axis": 1})
+    ops = chain("conv", bias, ("relu", None, {}))
+    done = check_passes(PassCase(feeds, params, [conv, *ops]), "onednn_fuse_conv2d", **CLOSE)
+    assert op_types(done) == ["conv2d_post_ops"] and done.reports[0].matches == 1
+    ops = chain("conv", bias, bias, ("relu", None, {}))
+    done = check_passes(PassCase(feeds, params, [conv, *ops]), "onednn_fuse_conv2d", **CLOSE)
+    assert op_types(done) == ["conv2d_post_ops", ADD, "relu"]
+
+
 @pytest.mark.parametrize("groups,padding", list(itertools.product([1, 2], [0, 1])))
 def test_factors_before_a_convolution(groups, padding):
     """A factor moves into the weights; a shift does so only where padding adds no zeros after it."""

@@ -185,6 +185,27 @@ def test_a_variable_may_take_the_place() -> None:
     assert apply(Fusion("undo", row), ops, ["z"]) == kept, "a feed can't be renamed"
 
 
+def test_what_takes_the_place_may_read_an_op_of_the_match() -> None:
+    """double(x) + w + v -> double(x) + (w + v): the first op stays, and what it alone reads."""
+
+    def row(p: Any) -> Any:
+        doubled = p.op("double", X="x")
+        root = p.op("plus", X=p.op("plus", X=doubled, Y=p.param("w")), Y=p.param("v"))
+
+        def build(m: Any) -> Any:
+            kept = m.op_of(doubled).output("Out")
+            total = m.value("w") + m.value("v")
+            return m.op("plus", X=kept, Y=m.new_param(total, like="w")) if total.any() else kept
+
+        return root, build
+
+    ops = [op("copy", "x", "c"), op("double", "c", "d"), op("plus", "d", "s", "w"), op("plus", "s", "z", "v")]
+    assert apply(Fusion("join_terms", row), ops, ["z"]) == ["copy", "double", "plus"]
+    undone = {"w": W, "v": -W}
+    assert apply(Fusion("join_terms", row), [*ops, op("copy", "z", "u")], ["u"], undone) == ["copy", "double", "copy"]
+    assert apply(Fusion("join_terms", row), ops, ["z"], undone) == ["copy", "double"], "under the name that is kept"
+
+
 def test_several_outputs() -> None:
     def row(p: Any) -> Any:
         root = p.op("copy", X=p.op("double", X="x"))

@@ -41,8 +41,11 @@ def convert_or_none(value: Any, kind: AttrType) -> Any:
     """
     _, test, convert_one, is_list, exact_type = RULES[kind]
     if not is_list:
-        return value if type(value) is exact_type else convert_one(value) if test(value) else None
-    if exact_type is not None and type(value) is list and set(map(type, value)) == {exact_type}:
+        if type(value) is exact_type or (type(value) is int and kind in _INTS and -(2**31) <= value < 2**31):
+            return value
+        return convert_one(value) if test(value) else None
+    types = set(map(type, value)) if type(value) is list else None
+    if types == {exact_type} or (types == {int} and kind in _INTS and -(2**31) <= min(value) <= max(value) < 2**31):
         return value.copy()
     return list(map(convert_one, value)) if isinstance(value, list | tuple) and all(map(test, value)) else None
 
@@ -53,6 +56,8 @@ def attr_type_of(value: Any) -> AttrType:
     Raises:
         AttributeValueError: No type fits, or the value is an empty list, which fits several.
     """
+    if type(value) in _TYPES:
+        return _TYPES[type(value)]
     if _is_block(value):
         return AttrType.BLOCK
     if isinstance(value, list | tuple):
@@ -169,6 +174,8 @@ _KINDS: tuple[tuple[AttrType, AttrType, str, str, Callable[[Any], bool], Callabl
         None,
     ),
 )
+_TYPES = {bool: AttrType.BOOLEAN, float: AttrType.FLOAT, str: AttrType.STRING}
+_INTS = frozenset({AttrType.INT, AttrType.INTS, AttrType.LONG, AttrType.LONGS})
 RULES: dict[AttrType, Rule] = {}
 """The rule of every AttrType."""
 _LIST_OF: dict[AttrType, AttrType] = {}

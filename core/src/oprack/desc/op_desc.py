@@ -66,8 +66,9 @@ class OpDesc:
         self._extra: dict[tuple[Any, ...], bytes] | None = None
         # Names of the attributes in the order of the file, kept only where it has one of them twice, as Fluid's may.
         self._attr_order: list[str] | None = None
+        types = attr_types or {}
         for name, value in (attrs or {}).items():
-            self.set_attr(name, value, (attr_types or {}).get(name))
+            self.set_attr(name, value, types.get(name))
 
     def input(self, slot: str) -> list[str]:
         """Names in an input slot; [] when the slot is absent (old programs write absent slots as empty ones)."""
@@ -156,15 +157,10 @@ class OpDesc:
 
     def clone(self) -> OpDesc:
         """An independent copy."""
-        op = OpDesc.__new__(OpDesc)
-        op.type, op.is_target, op.edits, op._explicit = self.type, self.is_target, 0, self._explicit
-        op.origin = self.origin
-        op.inputs = {slot: list(names) for slot, names in self.inputs.items()}
-        op.outputs = {slot: list(names) for slot, names in self.outputs.items()}
+        op = self.with_variables(_slots(self.inputs), _slots(self.outputs))
         op.attrs = {k: list(v) if isinstance(v, list) else v for k, v in self.attrs.items()}
         op.attr_types = dict(self.attr_types)
         op._extra = self._extra and dict(self._extra)
-        op._attr_order = self._attr_order
         return op
 
     def __str__(self) -> str:

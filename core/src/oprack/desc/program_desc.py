@@ -68,11 +68,7 @@ class BlockDesc:
         var = self.vars.get(name)
         if var is not None:  # so nearly always, and without the generator below
             return var
-        for block in self.ancestors():
-            var = block.vars.get(name)
-            if var is not None:
-                return var
-        return None
+        return next((block.vars[name] for block in self.ancestors() if name in block.vars), None)
 
     def var(self, name: str) -> VarDesc:
         """As find_var_recursive, but raises NotFoundError that lists names alike."""

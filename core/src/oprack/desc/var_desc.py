@@ -95,9 +95,10 @@ class VarDesc:
         need_check_feed: bool = False,
     ) -> None:
         self.name = name
-        self.type = VarType(type)
+        # The enum takes a microsecond to find a member, and loading a model makes thousands of descs.
+        self.type = type if type.__class__ is VarType else VarType(type)
         self.dtype = None if dtype is None else dtype_enum(dtype)
-        self.shape = None if shape is None else tuple(int(d) for d in shape)
+        self.shape = None if shape is None else tuple(map(int, shape))
         self.lod_level = lod_level
         self.persistable = persistable
         self.stop_gradient = stop_gradient
@@ -108,14 +109,15 @@ class VarDesc:
 
     def dtype_name(self) -> str | None:
         """Name of the dtype, for example "float32"; None when the variable has none."""
-        return None if self.dtype is None else DTYPE_NAMES.get(self.dtype, self.dtype.name)
+        return None if self.dtype is None else DTYPE_NAMES.get(self.dtype) or self.dtype.name
 
     def clone(self) -> VarDesc:
         """An independent copy."""
         var = VarDesc.__new__(VarDesc)
-        for slot in VarDesc.__slots__:
-            setattr(var, slot, getattr(self, slot))
-        var._extra = self._extra and dict(self._extra)
+        var.name, var.type, var.dtype, var.shape = self.name, self.type, self.dtype, self.shape
+        var.lod_level, var.persistable, var.stop_gradient = self.lod_level, self.persistable, self.stop_gradient
+        var.is_parameter, var.need_check_feed = self.is_parameter, self.need_check_feed
+        var._explicit, var._extra = self._explicit, self._extra and dict(self._extra)
         return var
 
     def __str__(self) -> str:

@@ -234,23 +234,24 @@ def _read_tensor(cursor: _Cursor) -> np.ndarray:
 
 def _checked_size(cursor: _Cursor, dtype: np.dtype, dims: tuple[int, ...]) -> int:
     """Check the dims against the rest of the file; returns the number of bytes of the data."""
-    shown = f"{dtype.name}{list(dims)}" if len(dims) <= _MAX_RANK else f"{dtype.name} of {len(dims)} dims"
     if len(dims) > _MAX_RANK:
-        raise OversizedTensorError(f"{cursor.where()}: {shown}; expected at most {_MAX_RANK} dims")
-    if any(d < 0 for d in dims):
-        raise CorruptParameterError(f"{cursor.where()}: {shown} has a negative dim; expected dims of a stored tensor")
+        shown = f"{cursor.where()}: {dtype.name} of {len(dims)} dims"
+        raise OversizedTensorError(f"{shown}; expected at most {_MAX_RANK} dims")
     # Without zeros, since NumPy checks the product of the other dims for overflow even if the array is empty.
-    if math.prod(d for d in dims if d) * dtype.itemsize > _MAX_BYTES:
+    whole, nbytes = math.prod([d for d in dims if d]) * dtype.itemsize, math.prod(dims) * dtype.itemsize
+    if min(dims, default=0) >= 0 and whole <= _MAX_BYTES and nbytes <= cursor.left:
+        return nbytes
+    shown = f"{dtype.name}{list(dims)}"
+    if min(dims, default=0) < 0:
+        raise CorruptParameterError(f"{cursor.where()}: {shown} has a negative dim; expected dims of a stored tensor")
+    if whole > _MAX_BYTES:
         raise OversizedTensorError(
             f"{cursor.where()}: the size of {shown} overflows 64 bits; expected what the file holds"
         )
-    nbytes = math.prod(dims) * dtype.itemsize
-    if nbytes > cursor.left:
-        raise OversizedTensorError(
-            f"{cursor.where()}: {shown} needs {nbytes} bytes at offset {cursor.offset}, but only {cursor.left} are "
-            "left; expected a complete file, so save or copy it again"
-        )
-    return nbytes
+    raise OversizedTensorError(
+        f"{cursor.where()}: {shown} needs {nbytes} bytes at offset {cursor.offset}, but only {cursor.left} are left; "
+        "expected a complete file, so save or copy it again"
+    )
 
 
 # Writing ------------------------------------------------------------------------------------------------------------

@@ -180,8 +180,13 @@ class OpAttrChecker:
 
     def __init__(self, op_type: str, attrs: Iterable[tuple[AttrProto, Checks]]) -> None:
         self.op_type = op_type
-        self._attrs = list(attrs)
-        self._floats = [p.name for p, _ in self._attrs if p.type in _FLOATS_OF_32_BITS]
+        rows = [(proto, checks, RULES[proto.type]) for proto, checks in attrs]
+        # with the Python type all of whose values are right as they are, where there is one
+        self._attrs = {p.name: (p, c, None if c or rule.is_list else rule.exact_type) for p, c, rule in rows}
+        self._defaults = {p.name: p.default for p, _, _ in rows}
+        self._lists = [name for name, default in self._defaults.items() if isinstance(default, list | tuple)]
+        self._required = [p for p, _, _ in rows if p.required]
+        self._floats = [p.name for p, _, _ in rows if p.type in _FLOATS_OF_32_BITS]
 
     def check(self, attrs: dict[str, Any], tensor_attrs: Collection[str] = ()) -> dict[str, Any]:
         """A new dict: every declared attribute, checked and converted; then the others, as they are.
@@ -197,29 +202,26 @@ class OpAttrChecker:
         Raises:
             AttributeValueError: The message names the op, the attribute, the value and what is expected.
         """
-        checked: dict[str, Any] = {}
-        for proto, checks in self._attrs:
-            name = proto.name
-            if name not in attrs:
-                if proto.required:
+        checked = self._defaults.copy()
+        for name in self._lists:
+            checked[name] = list(checked[name])
+        for name, value in attrs.items():
+            if (declared := self._attrs.get(name)) is not None:
+                proto, checks, right_type = declared
+                if name not in tensor_attrs:
+                    value = value if type(value) is right_type else self._checked(proto, checks, value)
+                elif not proto.support_tensor:
                     raise AttributeValueError(
-                        f"op {self.op_type}: attribute {name!r} is missing; expected {RULES[proto.type].words}: "
-                        f"{proto.doc}"
-                    )
-                checked[name] = list(proto.default) if isinstance(proto.default, list | tuple) else proto.default
-                continue
-            if name in tensor_attrs:
-                if not proto.support_tensor:
-                    raise AttributeValueError(
-                        f"op {self.op_type}: attribute {name!r} is given as variable {attrs[name]!r}; "
+                        f"op {self.op_type}: attribute {name!r} is given as variable {value!r}; "
                         f"expected {RULES[proto.type].words}, since this attribute takes no tensor"
                     )
-                checked[name] = attrs[name]
-                continue
-            checked[name] = self._checked(proto, checks, attrs[name])
-        for name, value in attrs.items():
-            if name not in checked:
-                checked[name] = value
+            checked[name] = value
+        for proto in self._required:
+            if proto.name not in attrs:
+                raise AttributeValueError(
+                    f"op {self.op_type}: attribute {proto.name!r} is missing; expected {RULES[proto.type].words}: "
+                    f"{proto.doc}"
+                )
         return checked
 
     def stored(self, attrs: dict[str, Any]) -> dict[str, Any]:

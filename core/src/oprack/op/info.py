@@ -303,7 +303,7 @@ def misfit(
 
 def _missing_input(inputs: Slots, declared: Mapping[str, SlotProto]) -> str:
     for slot, proto in declared.items():
-        if not proto.dispensable and all(n == EMPTY_VAR for n in inputs.get(slot, ())):
+        if not proto.dispensable and not any([n != EMPTY_VAR for n in inputs.get(slot, ())]):
             return f"lacks input {slot}, which the op needs"
     return ""
 

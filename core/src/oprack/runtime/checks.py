@@ -250,12 +250,12 @@ def _host(array: Any) -> np.ndarray:
 def _bytes(array: Any, whole: bool) -> bytes:
     if not isinstance(array, np.ndarray):
         return _host(array).tobytes() if whole else b""
-    # A kernel can't have written to one that is read-only without an error.
-    if whole or (array.flags.writeable and array.nbytes <= _WHOLE):
-        return array.tobytes()
-    if not array.flags.writeable:
+    flags = array.flags
+    if not whole and not flags.writeable:  # a kernel can't have written to it without an error
         return b""
-    if not array.flags.c_contiguous:  # as maps whose channels lie side by side: their order in memory is quicker
+    if whole or array.nbytes <= _WHOLE:
+        return array.tobytes()
+    if not flags.c_contiguous:  # as maps whose channels lie side by side: their order in memory is quicker
         array = array.transpose(sorted(range(array.ndim), key=lambda d: -array.strides[d]))
     flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
     # What writes to an input by mistake writes all of it, or its first or last part.

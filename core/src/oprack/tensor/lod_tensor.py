@@ -27,13 +27,7 @@ def lod_from_lengths(lengths: Iterable[Iterable[int]]) -> LoD:
     Returns:
         Offsets per level.
     """
-    lod: LoD = []
-    for level in lengths:
-        offsets = [0]
-        for n in level:
-            offsets.append(offsets[-1] + int(n))
-        lod.append(offsets)
-    return lod
+    return [list(itertools.accumulate(map(int, level), initial=0)) for level in lengths]
 
 
 def lod_to_lengths(lod: Iterable[Sequence[int]]) -> LoD:
@@ -94,6 +88,9 @@ def _shorten(level: list[int]) -> str:
     return str(level) if len(level) <= 8 else f"[{', '.join(map(str, level[:8]))}, ... {len(level)} offsets]"
 
 
+_CPU = CPUPlace()
+
+
 class LoDTensor:
     """An n-dimensional array with an offset LoD: nested, variable-length sequences over its first dim.
 
@@ -118,7 +115,7 @@ class LoDTensor:
             # a scalar, a sequence, or a subclass, whose operators may mean something else
             array = plain_array(array) if isinstance(array, _NUMPY) else np.asarray(array)
         self.array = array
-        self.place = place or CPUPlace()
+        self.place = place or _CPU
         self.shared: bool | None = shared
         # Most tensors have none, and each kernel's result is one of these objects.
         if not lod:

@@ -57,23 +57,25 @@ def conv_dims(ctx: InferShapeContext) -> tuple[int, ...]:
     k, c_per_group, *ksize = ctx.require_rank("Filter", rank + 2)
     n, c, spatial = split_dims(dims, ctx.attr("data_format"))
     groups = ctx.attr("groups")
-    ctx.require(
-        c < 0 or c_per_group < 0 or c == c_per_group * groups,
-        f"Input {list(dims)} has {c} channels ({ctx.attr('data_format')}), but Filter {list(ctx.dim('Filter'))} takes "
-        f"{c_per_group} x groups {groups} = {c_per_group * groups}; check Filter, groups and data_format",
-    )
-    ctx.require(
-        k < 0 or k % groups == 0,
-        f"Filter {list(ctx.dim('Filter'))} makes {k} channels, which groups {groups} does not divide",
-    )
+    if c >= 0 <= c_per_group and c != c_per_group * groups:  # asked often, so messages are made when they are needed
+        ctx.require(
+            False,
+            f"Input {list(dims)} has {c} channels ({ctx.attr('data_format')}), but Filter {list(ctx.dim('Filter'))} "
+            f"takes {c_per_group} x groups {groups} = {c_per_group * groups}; check Filter, groups and data_format",
+        )
+    if k >= 0 and k % groups:
+        ctx.require(
+            False, f"Filter {list(ctx.dim('Filter'))} makes {k} channels, which groups {groups} does not divide"
+        )
     pads = resolve_pads(ctx.attr("padding_algorithm"), ctx.attr("paddings"), spatial, ksize, ctx.attr("strides"))
     dilations = resolve_dilations(ctx.attr("padding_algorithm"), ctx.attr("dilations"))
     out = [conv_out(x, *rest) for x, *rest in zip(spatial, ksize, pads, ctx.attr("strides"), dilations, strict=True)]
-    ctx.require(
-        all(o == -1 or o > 0 for o in out),
-        f"the kernel {ksize} with dilations {dilations} is larger than the padded Input {list(spatial)} + {pads}; "
-        "raise paddings or feed a larger Input",
-    )
+    if any([o <= 0 and o != -1 for o in out]):
+        ctx.require(
+            False,
+            f"the kernel {ksize} with dilations {dilations} is larger than the padded Input {list(spatial)} + {pads}; "
+            "raise paddings or feed a larger Input",
+        )
     return join_dims(n, k, out, ctx.attr("data_format"))
 
 

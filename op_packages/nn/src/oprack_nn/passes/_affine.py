@@ -22,8 +22,12 @@ def uses_running_stats(op: OpNode) -> bool:
     )
 
 
-def affine_ops(p: PatternBuilder, x: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """Patterns of all affine ops over the pattern x; their parameters are "s", "c", "mean" and "variance"."""
+def affine_ops(p: PatternBuilder, x: Any, shifted: Any = None) -> tuple[Any, ...]:
+    """Patterns of all affine ops over the pattern x; their parameters are "s", "c", "mean" and "variance".
+
+    shifted: What ops with an a of 1 are looked for over; None for x.
+    """
+    shifted = shifted or x
     return (
         p.op(
             "batch_norm",
@@ -36,8 +40,10 @@ def affine_ops(p: PatternBuilder, x: Any) -> tuple[Any, Any, Any, Any, Any]:
             unchanged=BATCH_NORM_STATS,
         ),
         p.op("affine_channel", X=x, Scale=p.param("s"), Bias=p.param("c")),
-        p.op(("elementwise_add", "elementwise_mul"), X=x, Y=p.param("c"), commutative=True),
-        p.op(("elementwise_sub", "elementwise_div"), X=x, Y=p.param("c")),
+        p.op("elementwise_add", X=shifted, Y=p.param("c"), commutative=True),
+        p.op("elementwise_mul", X=x, Y=p.param("c"), commutative=True),
+        p.op("elementwise_sub", X=shifted, Y=p.param("c")),
+        p.op("elementwise_div", X=x, Y=p.param("c")),
         p.op("scale", X=x),
     )
 

@@ -53,16 +53,21 @@ def _outputs(w: Array, groups: int, transposed: bool) -> int:
     return w.shape[1] * groups if transposed else w.shape[0]
 
 
-def _with_bias(
-    m: Match, conv: Any, x: VarNode, w: Array, b: Numbers, rank: int, channel: int, outputs: int
-) -> NewVar | None:
-    """The convolution of x by new weights w, plus b per output channel; None when they are too large for the dtype."""
-    if not all(representable(v, m.value("w")) for v in (w, b)):
+def _convolved(m: Match, conv: Any, x: VarNode, w: Array | None) -> NewVar | None:
+    """The convolution of x by new weights, or by the same for None; None when they are too large for the dtype."""
+    if w is not None and not representable(w, m.value("w")):
         return None
-    out = m.op(m.op_of(conv).type, Input=x, Filter=m.new_param(w, like="w"), attrs=m.attrs(conv))
-    if not np.any(b):
+    weights = m["w"] if w is None else m.new_param(w, like="w")
+    return m.op(m.op_of(conv).type, Input=x, Filter=weights, attrs=m.attrs(conv))
+
+
+def _plus(m: Match, out: NewVar | VarNode | None, b: Numbers, channel: int, outputs: int) -> NewVar | VarNode | None:
+    """A convolution plus b per output channel; None when there is none, or b is too large for the dtype."""
+    if out is None or not representable(b, m.value("w")):
+        return None
+    if not b.any():
         return out
-    bias = np.broadcast_to(b, (outputs,))
+    bias = b if b.ndim else np.full(outputs, b)
     return m.op("elementwise_add", X=out, Y=m.new_param(bias, like="w"), attrs={"axis": channel})
 
 
@@ -70,23 +75,26 @@ def _with_bias(
 def fold_affine_after_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """a (conv(x, w) + b) + c  ->  conv(x, a w) + (a b + c)"""
     conv = p.op((*CONVOLUTIONS, *TRANSPOSED), Input="x", Filter=p.param("w"))
-    bias = p.maybe(p.op("elementwise_add", X=conv, Y=p.param("b"), commutative=True))
+    biased = p.op("elementwise_add", X=conv, Y=p.param("b"), commutative=True)
+    bias = p.maybe(biased)
 
-    def build(m: Match) -> NewVar | None:
+    def build(m: Match) -> NewVar | VarNode | None:
         rank, channel, groups, transposed = _geometry(m, conv)
         w = m.value("w")
         outputs = _outputs(w, groups, transposed)
         b = per_channel(m.value("b"), m.attr(bias, "axis"), rank, channel) if m.has(bias) else np.float64(0)
         affine = affine_of(m, m.root, rank, channel)
-        if b is None or affine is None or (np.all(affine[0] == 1) and not m.has(bias)):
+        if b is None or affine is None or ((affine[0] == 1).all() and not m.has(bias)):
             return None
         a, c = affine
         if any(v.ndim and v.size != outputs for v in (a, b, c)):
             return None
-        w = _times_output(w, a, groups, transposed)
-        return _with_bias(m, conv, m["x"], w, a * b + c, rank, channel, outputs)
+        if (a == 1).all():  # the convolution stays
+            return _plus(m, m.op_of(conv).output("Output"), a * b + c, channel, outputs)
+        out = _convolved(m, conv, m["x"], _times_output(w, a, groups, transposed))
+        return _plus(m, out, a * b + c, channel, outputs)
 
-    return p.either(*affine_ops(p, bias)), build
+    return p.either(*affine_ops(p, bias, biased)), build
 
 
 @fusion("fold_affine_before_conv")
@@ -95,7 +103,7 @@ def fold_affine_before_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]
     before = affine_ops(p, "x")
     conv = p.op(CONVOLUTIONS, Input=p.either(*before), Filter=p.param("w"))
 
-    def build(m: Match) -> NewVar | None:
+    def build(m: Match) -> NewVar | VarNode | None:
         rank, channel, groups, _ = _geometry(m, conv)
         op, w = next(m.op_of(op) for op in before if m.has(op)), m.value("w")
         affine = affine_of(m, op, rank, channel)
@@ -105,10 +113,11 @@ def fold_affine_before_conv(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]
         if any(v.ndim and v.size != inputs for v in affine):
             return None
         a, c = affine
-        if np.any(c) and _pads(m, conv, rank):
+        if c.any() and _pads(m, conv, rank):
             return None
-        b = _times_input(w, c, groups).reshape(w.shape[0], -1).sum(axis=1) if np.any(c) else np.float64(0)
-        return _with_bias(m, conv, m["x"], _times_input(w, a, groups), b, rank, channel, w.shape[0])
+        b = _times_input(w, c, groups).reshape(w.shape[0], -1).sum(axis=1) if c.any() else np.float64(0)
+        out = _convolved(m, conv, m["x"], None if (a == 1).all() else _times_input(w, a, groups))
+        return _plus(m, out, b, channel, w.shape[0])
 
     return conv, build
 

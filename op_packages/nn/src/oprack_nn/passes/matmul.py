@@ -27,7 +27,8 @@ def _columns_last(m: Match, op: OpNode) -> bool:
 def fold_affine_after_matmul(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
     """a (x w + b) + c  ->  x (a w) + (a b + c)"""
     product = p.op(PRODUCTS, X="x", Y=p.param("w"))
-    bias = p.maybe(p.op("elementwise_add", X=product, Y=p.param("b"), commutative=True))
+    biased = p.op("elementwise_add", X=product, Y=p.param("b"), commutative=True)
+    bias = p.maybe(biased)
 
     def build(m: Match) -> NewVar | None:
         op, w, dims = m.op_of(product), m.value("w"), m["x"].shape
@@ -50,4 +51,4 @@ def fold_affine_after_matmul(p: PatternBuilder) -> tuple[Any, Callable[..., Any]
         added = m.new_param(np.broadcast_to(shift, w.shape[1:]), like="w")
         return m.op("elementwise_add", X=out, Y=added, attrs={"axis": -1})
 
-    return p.either(*affine_ops(p, bias)), build
+    return p.either(*affine_ops(p, bias, biased)), build

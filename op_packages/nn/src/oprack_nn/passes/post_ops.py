@@ -117,28 +117,37 @@ def _outputs(m: Match, op: OpNode, w: Array) -> int:
 def _bias_row(mains: Callable[..., Any]) -> Callable[..., Any]:
     def row(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         main = mains(p)
-        add = p.op("elementwise_add", X=p.either(*main), Y=p.param("b"), commutative=True)
+        add = _added(p, main)
 
         def build(m: Match) -> NewVar | None:
             found = _found(m, main)
-            op, b = m.op_of(found), m.value("b")
-            # A bias is added before the post-ops; behind one it would be another function.
-            if op.input("Bias") is not None or op.attr("post_ops", []):
-                return None
-            w = m.value("w")
-            if not _is_row(b, m.attr(m.root, "axis"), _outputs(m, op, w), w.ndim, m):
-                return None
-            # Primitives take a bias of one dim.
-            bias = m["b"] if b.ndim == 1 else m.new_param(b.reshape(-1), like="b")
-            return _rebuilt(m, found, bias=bias)
+            bias = _bias(m, m.op_of(found), m.root)
+            return None if bias is None else _rebuilt(m, found, bias=bias)
 
         return add, build
 
     return row
 
 
-def _is_row(b: Array, axis: int, outputs: int, rank: int, m: Match) -> bool:
+def _added(p: PatternBuilder, main: tuple[OpPattern, ...]) -> OpPattern:
+    return p.op("elementwise_add", X=p.either(*main), Y=p.param("b"), commutative=True)
+
+
+def _bias(m: Match, op: OpNode, add: OpNode) -> Value | None:
+    """What an op adds to the results of a convolution or product, as its bias; None where it can't be that."""
+    # A bias is added before the post-ops; behind one it would be another function.
+    if op.input("Bias") is not None or op.attr("post_ops", []):
+        return None
+    b, w = m.value("b"), m.value("w")
+    if not _is_row(b, add, _outputs(m, op, w), w.ndim, m):
+        return None
+    # Primitives take a bias of one dim.
+    return m["b"] if b.ndim == 1 else m.new_param(b.reshape(-1), like="b")
+
+
+def _is_row(b: Array, add: OpNode, outputs: int, rank: int, m: Match) -> bool:
     """Whether an operand has one number per output channel, at the channel's dim."""
+    axis = m.attr(add, "axis")
     if b.size != outputs or b.dtype.kind != "f":
         return False
     if rank == 4:
@@ -147,7 +156,7 @@ def _is_row(b: Array, axis: int, outputs: int, rank: int, m: Match) -> bool:
             return False
         dims = (1,) * start + b.shape
         return len(dims) > 1 and dims[1] == outputs
-    x, out = m["x"].shape, m.root.outputs["Out"][0].shape
+    x, out = m["x"].shape, add.outputs["Out"][0].shape
     if not b.ndim or b.shape[-1] != outputs or x is None or out is None:
         return False
     return axis == -1 or (axis + b.ndim == len(out) and b.ndim in (1, len(x)))
@@ -156,16 +165,21 @@ def _is_row(b: Array, axis: int, outputs: int, rank: int, m: Match) -> bool:
 def _activation_row(mains: Callable[..., Any]) -> Callable[..., Any]:
     def row(p: PatternBuilder) -> tuple[Any, Callable[..., Any]]:
         main = mains(p)
+        add = _added(p, main)
         # as layers over sequences are written, with a convolution of images of one row
-        view = p.op(VIEWS, X=p.either(*main))
-        roots = [p.op(op_type, X=p.either(*main, view)) for op_type in ACTIVATIONS]
+        view = p.op(VIEWS, X=p.either(*main, add))
+        roots = [p.op(op_type, X=p.either(*main, add, view)) for op_type in ACTIVATIONS]
 
         def build(m: Match) -> NewVar | None:
             names = ACTIVATIONS[m.root.type]
             text = encode(m.root.type, [m.attr(m.root, name) for name in names])
             if text is None or (m.root.type in CLIPPING and not all(np.isfinite(v).all() for v in _parameters(m))):
                 return None  # a post-op would hide that the parameters are broken
-            out = _rebuilt(m, _found(m, main), post_op=text)
+            found = _found(m, main)
+            bias = _bias(m, m.op_of(found), m.op_of(add)) if m.has(add) else None
+            if bias is None and m.has(add):
+                return None
+            out = _rebuilt(m, found, bias=bias, post_op=text)
             return m.op(m.op_of(view).type, X=out, attrs=m.attrs(view)) if m.has(view) else out
 
         return p.either(*roots), build
@@ -174,7 +188,7 @@ def _activation_row(mains: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _parameters(m: Match) -> list[Array]:
-    return [m.value(name) for name in ("w", "bias") if name == "w" or m.has(name)]
+    return [m.value(name) for name in ("w", "bias", "b") if m.has(name)]
 
 
 def _residual_row(mains: Callable[..., Any]) -> Callable[..., Any]:
@@ -197,7 +211,7 @@ def _residual_row(mains: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _rows(mains: Callable[..., Any], kind: str) -> Fusions:
-    return fusion(f"{kind}_bias")(_bias_row(mains)) + fusion(f"{kind}_activation")(_activation_row(mains))
+    return fusion(f"{kind}_activation")(_activation_row(mains)) + fusion(f"{kind}_bias")(_bias_row(mains))
 
 
 # Rows are tried in turn until none fits, so that any order of bias, residual and activation is taken in.

@@ -54,11 +54,11 @@ class Distances:
             return None
         if op.type == "lookup_table_v2":
             return x
-        return x if op.type in UNARY and len(list(op.reads())) == 1 else None
+        return x if op.type in UNARY and len(op.reads()) == 1 else None
 
     def _moved(self, op: OpNode) -> Axes | None:
         x, axes = self._axes.get(op.input("X") or op.outputs["Out"][0]), list(op.attr("axis", op.attr("axes", ())))
-        if x is None or len(list(op.reads())) != 1 or not axes:
+        if x is None or len(op.reads()) != 1 or not axes:
             return None
         if op.type.startswith("transpose"):
             return frozenset(axes.index(a) for a in x)
@@ -69,7 +69,7 @@ class Distances:
 
     def _combined(self, op: OpNode) -> Axes | None:
         """Of several operands: a difference of positions, or what has the same distances."""
-        operands = list(op.reads())
+        operands = op.reads()
         known = [self._axes[n] for n in operands if n in self._axes]
         others = [n for n in operands if n not in self._axes]
         if not known or any(number_of(self._graph, n) is None for n in others):

@@ -79,7 +79,7 @@ def _through(graph: Graph, op: OpNode) -> Flags | None:
         return _chosen(graph, op)
     if op.type in _ARITHMETIC:
         return _computed(graph, op)
-    if x is None or (len(list(op.reads())) > 1):
+    if x is None or (len(op.reads()) > 1):
         return None
     if op.type in _RESHAPES or op.type in ("cast", "assign"):
         return flags_of(graph, x)

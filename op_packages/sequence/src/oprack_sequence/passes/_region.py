@@ -172,7 +172,7 @@ class Region:
     def _takes_first(self, op: OpNode) -> bool:
         """Whether a slice takes the first row of each sequence, as classifiers do."""
         wanted = {"axes": [1], "starts": [0], "ends": [1]}
-        return len(list(op.reads())) == 1 and all(list(op.attr(name, ())) == value for name, value in wanted.items())
+        return len(op.reads()) == 1 and all(list(op.attr(name, ())) == value for name, value in wanted.items())
 
     def _stays_apart(self, node: VarNode | None) -> bool:
         """Whether what is computed of one row for each sequence is never mixed with that of other sequences."""
@@ -225,7 +225,7 @@ class Region:
             return None
         for reader in (reader for n in op.writes() for reader in n.consumers):
             ends = [reader.attr(name, ()) for name in ("starts", "ends")]
-            if reader.type != "slice" or len(list(reader.reads())) != 1 or list(map(len, ends)) != [1, 1]:
+            if reader.type != "slice" or len(reader.reads()) != 1 or list(map(len, ends)) != [1, 1]:
                 return None
             taken = range(rank)[ends[0][0] : ends[1][0]]
             if not taken or taken[-1] > 1:

@@ -182,7 +182,7 @@ class Sizes:
         tensors = [*op.inputs.get("EndsTensor", []), *op.inputs.get("EndsTensorList", [])]
         ends, starts = self._joined(tensors), list(op.attr("starts", ()))
         plain = len(axes) == len(starts) == len(ends or ()) == 1 and not op.attr("decrease_axis", ())
-        if out is None or x is None or not ends or not plain or len(list(op.reads())) != 1 + len(tensors):
+        if out is None or x is None or not ends or not plain or len(op.reads()) != 1 + len(tensors):
             return None
         whole, end, start = x[axes[0]], ends[0], starts[0]
         if not isinstance(whole, Size) or not isinstance(end, Size) or whole.made_of[:2] != end.made_of[:2]:
@@ -271,10 +271,10 @@ class Sizes:
             return held
         if op.type == "scale":
             bias = op.attr("bias", 0.0)
-            whole = op.attr("scale", 1.0) == 1 and bias == int(bias) and len(list(op.reads())) == 1
+            whole = op.attr("scale", 1.0) == 1 and bias == int(bias) and len(op.reads()) == 1
             return tuple(shifted(d, int(bias)) for d in held) if whole else None
         starts, ends = op.attr("starts", ()), op.attr("ends", ())
-        plain = list(op.attr("axes", ())) == [0] and len(starts) == len(ends) == 1 == len(list(op.reads()))
+        plain = list(op.attr("axes", ())) == [0] and len(starts) == len(ends) == 1 == len(op.reads())
         return held[starts[0] : ends[0]] if plain else None
 
     def _joined(self, nodes: Sequence[VarNode]) -> Dims | None:

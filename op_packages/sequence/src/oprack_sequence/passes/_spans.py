@@ -136,7 +136,7 @@ class Spans:
     def _moved(self, op: OpNode, x: VarNode, span: Span) -> Span | None:
         """Of an op that moves dims behind the first, or adds or removes those of size 1."""
         rank, axes = self._rank(x), list(op.attr("axis", op.attr("axes", ())))
-        if len(list(op.reads())) != 1 or not axes:
+        if len(op.reads()) != 1 or not axes:
             return None
         if op.type.startswith("transpose"):
             return span._replace(axis=axes.index(span.axis), copied=False) if axes[0] == 0 else None
@@ -151,7 +151,7 @@ class Spans:
         return span._replace(axis=axis - gone) if 0 < axes[0] and (added or axis not in axes) else None
 
     def _padded(self, op: OpNode, x: VarNode, span: Span) -> Span | None:
-        if len(list(op.reads())) != 1 or op.attr("mode", "constant") != "constant":
+        if len(op.reads()) != 1 or op.attr("mode", "constant") != "constant":
             return None
         first_dims = 1 if op.attr("data_format", "NCDHW").endswith("C") else 2  # pairs are of the last of these first
         pairs, at = list(op.attr("paddings", ())), first_dims + 2 - span.axis

@@ -33,8 +33,9 @@ class Fusion:
         self.pattern, self.build = row(PatternBuilder())
         self.roots = _root_patterns(self.pattern, name)
         self.depth = self.pattern.depth
-        # Most ops of a program fit no row, and this set says so without a look at any pattern.
-        self._types = {t for root in self.roots for t in root.types}
+        # Most ops of a program fit no row, and these say so without a look at any pattern.
+        types = dict.fromkeys(t for root in self.roots for t in root.types)
+        self._ending_in = {t: [root for root in self.roots if t in root.types] for t in types}
 
     def __call__(self, graph: Graph) -> int:
         return Fusions([self])(graph)
@@ -46,29 +47,29 @@ class Fusion:
             tried: Matches that earlier walks tried, of this row and others.
         """
         tried = tried or _Tried([self])
-        count, failed, types = 0, tried.in_vain[self], self._types
+        count, failed, types = 0, tried.in_vain[self], self._ending_in
         # over a copy of the list, since rewrites change it; ops that went are no producers any more
-        for op in graph.ops:
-            if op.desc.type in types and op not in failed and op.is_producer():
-                match = self._apply_at(graph, op)
-                if match is None:
-                    failed.add(op)
-                else:
-                    tried.forget_near(match)
-                    count += 1
+        with np.errstate(all="ignore"):  # parameters may be anything
+            for op in graph.ops:
+                if op.type in types and op not in failed and op.is_producer():
+                    match = self._apply_at(graph, op)
+                    if match is None:
+                        failed.add(op)
+                    else:
+                        tried.forget_near(match)
+                        count += 1
         return count
 
     def _apply_at(self, graph: Graph, op: OpNode) -> Match | None:
         for match in self.matches(graph, op):
-            with np.errstate(all="ignore"):  # parameters may be anything
-                result = self.build(match)
+            result = self.build(match)
             if result is not None and _replace(match, self._by_slot(match, result)):
                 return match
         return None
 
     def matches(self, graph: Graph, op: OpNode) -> Iterator[Match]:
         """Every way in which the pattern ends in this op and may be replaced."""
-        for root in self.roots:
+        for root in self._ending_in.get(op.type, ()):
             for found in root.match_op(graph, op, Found()):
                 match = Match(graph, op, found)
                 if _may_go(match, root):
@@ -142,11 +143,11 @@ class _Tried:
         A pattern sees the ops up to its depth before its root, and who reads what these write.
         """
         seen: set[OpNode] = set()
-        near = {reader for node in match.captured() for reader in node.consumers}
+        near = {reader for node in match.captured() for reader in node._consumers}
         near.update(node.producer for node in match.captured() if node.producer is not None)
         for _ in range(self._depth + 1):
             seen |= near
-            near = {reader for op in near for node in op.writes() for reader in node.consumers} - seen
+            near = {reader for op in near for node in op.writes() for reader in node._consumers if reader not in seen}
         # All rows, since the ops near a rewrite are new to each of them.
         for failed in self.in_vain.values():
             failed -= seen
@@ -156,7 +157,8 @@ def fusion(name: str) -> Callable[[Row], Fusion]:
     """Make a fusion of a function that gets a PatternBuilder and returns (pattern, build).
 
     build gets a Match and returns what takes the place of the pattern's last op: what `m.op(...)` returned, or a
-    variable of the pattern; a dict of these by output slot when several are read; None to leave the match alone.
+    variable of the pattern; a dict of these by output slot when several are read; None to leave the match alone. Other
+    ops of the pattern go, too, unless what takes the place of the last one reads what they write.
 
     Args:
         name: The name, for reports.
@@ -197,7 +199,7 @@ def _inner(match: Match, op: OpNode, exempt: Collection[str]) -> bool:
     """Whether only ops of the match read what an op writes, slots in `exempt` left aside."""
     matched = set(match.found.ops.values())
     return all(
-        node.name == EMPTY_VAR or (not match.graph.is_kept(node) and matched.issuperset(node.consumers))
+        node.name == EMPTY_VAR or (not match.graph.is_kept(node) and matched.issuperset(node._consumers))
         for slot, nodes in op.outputs.items()
         if slot not in exempt
         for node in nodes
@@ -212,19 +214,33 @@ def _replace(match: Match, result: Mapping[str, Value]) -> bool:
     if not _inner(match, root, exempt.union(result)):
         return False
     name = root.outputs[next(iter(result))][0].name
+    stay = _still_read(match, result)  # before another op writes what stands for an output
     for slot, value in result.items():
         if isinstance(value, VarNode) and not graph.replace_var(root.outputs[slot][0], value):
             return False
     _redirect_unchanged(match)
     _make(match, result, name)
-    waiting = list(dict.fromkeys(match.found.ops.values()))
+    waiting = [op for op in dict.fromkeys(match.found.ops.values()) if op not in stay]
     while waiting:
-        free = [op for op in waiting if not any(n.consumers for n in op.writes() if n.producer is op)]
+        free = [op for op in waiting if not any([n._consumers for n in op.writes() if n.producer is op])]
         # Readers first; ops that write what they read never become free, and go in any order.
         for op in free or waiting:
             graph.remove_op(op)
             waiting.remove(op)
     return True
+
+
+def _still_read(match: Match, result: Mapping[str, Value]) -> set[OpNode]:
+    """Ops of the match whose outputs are the result or are read by the new ops, with those that they read from."""
+    new = (v for op in match.new_ops for values in op.inputs.values() for v in values)
+    matched, stay = set(match.found.ops.values()), set[OpNode]()
+    nodes = [v for v in (*result.values(), *new) if isinstance(v, VarNode)]
+    while nodes:
+        op = nodes.pop().producer
+        if op in matched and op not in stay and op is not match.root:
+            stay.add(op)
+            nodes += op.reads()
+    return stay
 
 
 def _redirect_unchanged(match: Match) -> None:

@@ -32,7 +32,7 @@ def remove_dead_code(graph: Graph) -> int:
 def _is_dead(graph: Graph, op: OpNode) -> bool:
     if op.runs_itself or op.desc.is_target or op.hidden_writes or op.malformed:
         return False
-    written = list(op.writes())
+    written = op.writes()
     return bool(written) and not any(n.consumers or graph.is_kept(n) for n in written)
 
 

@@ -60,7 +60,8 @@ class NewOp:
 
 Value = VarNode | NewVar | NewParam
 """What a new op may read."""
-_HOW = ("mkldnn_data_type",)
+_VALUES = (VarNode, NewVar, NewParam)
+_HOW = frozenset({"mkldnn_data_type"})
 """Attributes by which a program says how an op is computed, rather than what; Paddle's names."""
 
 
@@ -76,6 +77,7 @@ class Match:
     def __init__(self, graph: Graph, root: OpNode, found: Found) -> None:
         self.graph, self.root, self.found = graph, root, found
         self.new_ops: list[NewOp] = []
+        self._values: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> VarNode:
         """The variable that a name stands for."""
@@ -139,10 +141,10 @@ class Match:
             The array. To a type checker it may be anything, as the result of re.Match.group: which parameters are
             optional, the pattern says.
         """
-        node = self.found.vars.get(name)
-        if node is None:
-            return None
-        return self.graph.constant_array(node, self.found.returning(self.graph, node))
+        if name not in self._values:
+            node, found, graph = self.found.vars.get(name), self.found, self.graph
+            self._values[name] = None if node is None else graph.constant_array(node, found.returning(graph, node))
+        return self._values[name]
 
     def new_param(self, value: Any, like: str) -> NewParam:
         """A new parameter.
@@ -208,9 +210,8 @@ class Match:
         """How a new op is computed: as matched ops of its type, or that go by the same attribute, agree on."""
         found: dict[str, set[Any]] = {}
         for op in self.found.ops.values():
-            for name in _HOW:
-                same = op.type == type or (self._goes_by(op.type, name) and self._goes_by(type, name))
-                if same and name in op.desc.attrs:
+            for name in op.desc.attrs.keys() & _HOW:
+                if op.type == type or (self._goes_by(op.type, name) and self._goes_by(type, name)):
                     found.setdefault(name, set()).add(op.desc.attrs[name])
         protos = self.graph.manager.op_info(type).proto.attrs
         return {name: one.pop() if len(one) == 1 else protos[name].default for name, one in found.items()}
@@ -226,8 +227,9 @@ class Match:
 
 
 def _require_variables(op_type: str, slot: str, value: Any) -> None:
-    values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    if value is not None and not all(isinstance(v, VarNode | NewVar | NewParam) for v in values):
+    if value is None or isinstance(value, _VALUES):
+        return
+    if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(v, _VALUES) for v in value):
         raise DefinitionError(
             f"m.op({op_type!r}, {slot}={value!r}): expected m[...], what m.op(...) or m.new_param(...) returned, "
             "a list of these, or None"

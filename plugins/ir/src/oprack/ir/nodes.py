@@ -94,6 +94,7 @@ class OpNode:
         runs_itself: It has no kernel, so it may have effects.
 
     Attributes:
+        type: The op's type.
         hidden_reads, hidden_writes: Variables that no slot names: those of its sub-blocks, those that attributes name,
             and what an output held before where the op may leave part of it as it was.
         opaque: Patterns leave it alone, as it has sub-blocks, takes attributes from variables, or is malformed.
@@ -101,22 +102,28 @@ class OpNode:
             wrong.
     """
 
-    __slots__ = ("desc", "hidden_reads", "hidden_writes", "inputs", "malformed", "opaque", "outputs", "runs_itself")
+    __slots__ = (
+        "desc",
+        "hidden_reads",
+        "hidden_writes",
+        "inputs",
+        "malformed",
+        "opaque",
+        "outputs",
+        "runs_itself",
+        "type",
+    )
 
     def __init__(self, desc: OpDesc, runs_itself: bool = False) -> None:
         self.desc = desc
+        self.type = desc.type
         self.inputs: dict[str, list[VarNode]] = {}
         self.outputs: dict[str, list[VarNode]] = {}
         self.hidden_reads: list[VarNode] = []
         self.hidden_writes: list[VarNode] = []
         self.runs_itself = runs_itself
         self.malformed = ""
-        self.opaque = any(t in _REACHING for t in desc.attr_types.values())
-
-    @property
-    def type(self) -> str:
-        """The op's type."""
-        return self.desc.type
+        self.opaque = not _REACHING.isdisjoint(desc.attr_types.values())
 
     def attr(self, name: str, default: Any = None) -> Any:
         """An attribute that the op's desc gives.
@@ -140,11 +147,9 @@ class OpNode:
         nodes = self.outputs.get(slot)
         return nodes[0] if nodes else None
 
-    def reads(self) -> Iterator[VarNode]:
+    def reads(self) -> list[VarNode]:
         """Everything that it reads, hidden reads included."""
-        for nodes in self.inputs.values():
-            yield from (n for n in nodes if n.name != EMPTY_VAR)
-        yield from self.hidden_reads
+        return [n for nodes in self.inputs.values() for n in nodes if n.name != EMPTY_VAR] + self.hidden_reads
 
     def is_producer(self) -> bool:
         """Whether a variable still has the value that it writes: not when it was removed or replaced."""
@@ -154,11 +159,9 @@ class OpNode:
                     return True
         return any(node.producer is self for node in self.hidden_writes)
 
-    def writes(self) -> Iterator[VarNode]:
+    def writes(self) -> list[VarNode]:
         """Everything that it writes, hidden writes included."""
-        for nodes in self.outputs.values():
-            yield from (n for n in nodes if n.name != EMPTY_VAR)
-        yield from self.hidden_writes
+        return [n for nodes in self.outputs.values() for n in nodes if n.name != EMPTY_VAR] + self.hidden_writes
 
     def __repr__(self) -> str:
         left = ", ".join(n.name for n in self.writes())
@@ -179,7 +182,7 @@ def one_dtype(nodes: Iterable[VarNode]) -> bool:
     Returns:
         Whether it is so.
     """
-    dtypes = {n.dtype for n in nodes}
+    dtypes = {n.fact.dtype for n in nodes}
     return len(dtypes) == 1 and None not in dtypes
 
 

@@ -111,12 +111,12 @@ def _ordered(passes: Sequence[Pass]) -> list[Pass]:
     earlier = _predecessors(passes)
     ordered: list[Pass] = []
     # Stages and names fix the rest, so that the order does not depend on the order of installation.
-    waiting = sorted(passes, key=lambda p: p.rank)
+    waiting, done = sorted(passes, key=lambda p: p.rank), set[str]()
     while waiting:
-        done = {p.name for p in ordered}
         ready = next((p for p in waiting if earlier[p.name] <= done), None) or _first_of_circle(waiting, earlier)
         waiting.remove(ready)
         ordered.append(ready)
+        done.add(ready.name)
     return ordered
 
 
@@ -141,13 +141,14 @@ def _first_of_circle(waiting: Sequence[Pass], earlier: Mapping[str, set[str]]) -
 
 def _predecessors(passes: Sequence[Pass]) -> dict[str, set[str]]:
     """For each pass the names of those that run before it: by `after`, by `before`, and by stage."""
-    names = {p.name for p in passes}
-    earlier = {p.name: names.intersection(p.after) for p in passes}
+    ranks = {p.name: p.rank for p in passes}
+    names = ranks.keys()
+    earlier = {p.name: {n for n in p.after if n in names} for p in passes}
     for p in passes:
-        for n in names.intersection(p.before):
+        for n in names & p.before:
             earlier[n].add(p.name)
-    for p in passes:
-        earlier[p.name].update(other.name for other in passes if other.rank < p.rank)
+    for name, rank in ranks.items():
+        earlier[name].update([other for other in names if ranks[other] < rank])
     return earlier
 
 

@@ -12,7 +12,7 @@ A string matches any variable; the same string matches the same variable everywh
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oprack.errors import DefinitionError
@@ -71,12 +71,17 @@ class VarPattern(Pattern):
         self.name = name
 
     def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
+        bound = self.bind(graph, node, found)
+        if bound is not None:
+            yield bound
+
+    def bind(self, graph: Graph, node: VarNode, found: Found) -> Found | None:
+        """The only way in which `node` matches; None when it does not."""
         if node.name == EMPTY_VAR:
-            return
+            return None
         if self.name not in found.vars:
-            yield found.with_var(self.name, node)
-        elif found.vars[self.name] is node:
-            yield found
+            return found.with_var(self.name, node)
+        return found if found.vars[self.name] is node else None
 
 
 class ParamPattern(VarPattern):
@@ -86,9 +91,10 @@ class ParamPattern(VarPattern):
         super().__init__(name)
         self.optional = optional
 
-    def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
-        if graph.constant(node, found.returning(graph, node)) is not None:
-            yield from super().match(graph, node, found)
+    def bind(self, graph: Graph, node: VarNode, found: Found) -> Found | None:
+        if graph.constant(node, found.returning(graph, node)) is None:
+            return None
+        return super().bind(graph, node, found)
 
 
 class OpPattern(Pattern):
@@ -113,9 +119,13 @@ class OpPattern(Pattern):
         self._needed = [slot for slot, patterns in self.slots.items() if not all(p.optional for p in patterns)]
         # Most candidates fail because of the type of a preceding op, which is cheap to test, so it is tested first.
         single = [(slot, patterns[0]) for slot, patterns in self.slots.items() if len(patterns) == 1]
-        self._produced = [(slot, p.producers) for slot, p in single if p.producers is not None]
+        produced = [(slot, p.producers) for slot, p in single if p.producers is not None]
+        self._produced = [produced]
         if self.commutative and not all(s in self.slots for s in _COMMUTING):
             raise DefinitionError(f"pattern at {line}: a commutative op has slots X and Y; got {', '.join(self.slots)}")
+        if self.commutative:
+            x, y = _COMMUTING
+            self._produced.append([({x: y, y: x}.get(slot, slot), types) for slot, types in produced])
 
     def returns(self, op: OpNode, name: str) -> bool:
         """Whether the op writes this variable only through slots that return an input unchanged."""
@@ -138,21 +148,24 @@ class OpPattern(Pattern):
             return
         if not self._has_slots(op) or not self._has_attrs(graph, op) or not (self.where is None or self.where(op)):
             return
-        orders: list[Mapping[str, Sequence[VarNode]]] = [op.inputs]
-        if self.commutative:
-            x, y = _COMMUTING
-            orders.append({**op.inputs, x: op.inputs[y], y: op.inputs[x]})
-        for inputs in filter(self._are_produced, orders):
-            pairs = self._pairs(inputs)
-            if pairs is not None:
-                yield from _match_all(graph, pairs, found.with_op(self, op))
+        for order, produced in enumerate(self._produced):
+            if _are_produced(op.inputs, produced):
+                x, y = _COMMUTING
+                inputs = {**op.inputs, x: op.inputs[y], y: op.inputs[x]} if order else op.inputs
+                pairs = self._pairs(inputs)
+                if pairs is not None:
+                    yield from _match_all(graph, pairs, found.with_op(self, op))
 
     def _has_slots(self, op: OpNode) -> bool:
         """Whether the op has every input that the pattern requires, and no other."""
-        for slot, nodes in op.inputs.items():
-            if slot not in self.slots and _is_present(nodes):
+        inputs, slots = op.inputs, self.slots
+        for slot in inputs:
+            if slot not in slots and _is_present(inputs[slot]):
                 return False
-        return all(_is_present(op.inputs.get(slot, ())) for slot in self._needed)
+        for slot in self._needed:
+            if slot not in inputs or not _is_present(inputs[slot]):
+                return False
+        return True
 
     def _has_attrs(self, graph: Graph, op: OpNode) -> bool:
         if self.attrs:
@@ -170,16 +183,8 @@ class OpPattern(Pattern):
             nodes: Sequence[VarNode | None] = bound if _is_present(bound) else [None] * len(patterns)
             if len(nodes) != len(patterns):
                 return None
-            pairs += zip(patterns, nodes, strict=True)
+            pairs += zip(patterns, nodes, strict=False)
         return pairs
-
-    def _are_produced(self, inputs: Mapping[str, Sequence[VarNode]]) -> bool:
-        """Whether ops of the types that their patterns require produced the inputs."""
-        for slot, types in self._produced:
-            producer = inputs[slot][0].producer
-            if producer is None or producer.desc.type not in types:
-                return False
-        return True
 
 
 class MaybePattern(Pattern):
@@ -207,8 +212,19 @@ class EitherPattern(Pattern):
         self.producers, self.depth = _any_of(patterns), max(p.depth for p in patterns)
 
     def match(self, graph: Graph, node: VarNode, found: Found) -> Iterator[Found]:
+        producer = None if node.producer is None else node.producer.type
         for pattern in self.patterns:
-            yield from pattern.match(graph, node, found)
+            if pattern.producers is None or producer in pattern.producers:
+                yield from pattern.match(graph, node, found)
+
+
+def _are_produced(inputs: Mapping[str, Sequence[VarNode]], produced: Sequence[tuple[str, Collection[str]]]) -> bool:
+    """Whether ops of the types that their patterns require produced the inputs."""
+    for slot, types in produced:
+        producer = inputs[slot][0].producer
+        if producer is None or producer.type not in types:
+            return False
+    return True
 
 
 def _is_present(nodes: Sequence[VarNode]) -> bool:
@@ -227,17 +243,21 @@ def _any_of(patterns: Sequence[Pattern]) -> frozenset[str] | None:
     return frozenset(types)
 
 
-def _match_all(graph: Graph, pairs: Sequence[tuple[Pattern, VarNode | None]], found: Found) -> Iterator[Found]:
-    if not pairs:
-        yield found
-        return
-    (pattern, node), rest = pairs[0], pairs[1:]
-    if node is None:
-        name = getattr(pattern, "name", None)
-        yield from _match_all(graph, rest, found if name is None else found.with_var(name, None))
-        return
-    for extended in pattern.match(graph, node, found):
-        yield from _match_all(graph, rest, extended)
+def _match_all(
+    graph: Graph, pairs: Sequence[tuple[Pattern, VarNode | None]], found: Found, start: int = 0
+) -> Iterator[Found]:
+    for i in range(start, len(pairs)):
+        pattern, node = pairs[i]
+        if isinstance(pattern, VarPattern):
+            bound = found.with_var(pattern.name, None) if node is None else pattern.bind(graph, node, found)
+            if bound is None:
+                return
+            found = bound
+        elif node is not None:
+            for extended in pattern.match(graph, node, found):
+                yield from _match_all(graph, pairs, extended, i + 1)
+            return
+    yield found
 
 
 def _patterns(value: Any, line: str) -> list[Pattern]:

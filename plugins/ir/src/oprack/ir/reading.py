@@ -113,7 +113,7 @@ def misfit_in(
         inputs,
         outputs,
         desc.attrs,
-        tensor_attrs=[name for name, kind in desc.attr_types.items() if kind in (AttrType.VAR, AttrType.VARS)],
+        tensor_attrs=desc.var_attrs(),
         foreign_attrs=foreign_attrs,
         runs_itself=manager.operator_class(desc.type) is not None,
         check_attrs=check_attrs,

@@ -8,7 +8,6 @@ itself; the usual 0, 1, -1, 2, -2 are three times worse.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import cache
 
 from oprack import op
@@ -18,34 +17,37 @@ from oprack_nn.ops.post_ops import post_ops_attr, require_residual
 
 RESULTS, TAPS = 4, 3
 TILE = RESULTS + TAPS - 1
-_POINTS = (Fraction(0), Fraction(5, 8), Fraction(-5, 8), Fraction(3, 2), Fraction(-3, 2))
+_POINTS = (0.0, 5 / 8, -5 / 8, 3 / 2, -3 / 2)
 
 
 @cache
 def matrices() -> tuple[list[list[float]], ...]:
-    """(A^T [4, 6], G [6, 3], B^T [6, 6]): results = A^T ((G filter) * (B^T pixels)) along one dim."""
+    """(A^T [4, 6], G [6, 3], B^T [6, 6]): results = A^T ((G filter) * (B^T pixels)) along one dim.
 
-    def powers(count: int) -> list[list[Fraction]]:
-        return [*([p**j for j in range(count)] for p in _POINTS), [Fraction(0)] * (count - 1) + [Fraction(1)]]
+    Sums and products of the points have few bits, so nothing is rounded but the quotients.
+    """
 
-    def polynomial(roots: list[Fraction]) -> list[Fraction]:
+    def powers(count: int) -> list[list[float]]:
+        return [*([p**j for j in range(count)] for p in _POINTS), [0.0] * (count - 1) + [1.0]]
+
+    def polynomial(roots: list[float]) -> list[float]:
         """Coefficients of the product of (x - root), the constant one first."""
-        found = [Fraction(1)]
+        found = [1.0]
         for root in roots:
-            found = [a - root * b for a, b in zip([Fraction(0), *found], [*found, Fraction(0)], strict=True)]
+            found = [a - root * b for a, b in zip([0.0, *found], [*found, 0.0], strict=True)]
         return found
 
     others = [[q for q in _POINTS if q != p] for p in _POINTS]
     scales = []
     for p, rest in zip(_POINTS, others, strict=True):
-        scale = Fraction(1)
+        scale = 1.0
         for q in rest:
             scale *= p - q
         scales.append(scale)
     evaluate = [list(column) for column in zip(*powers(RESULTS), strict=True)]
-    weigh = [[v / s for v in row] for row, s in zip(powers(TAPS), [*scales, Fraction(1)], strict=True)]
-    interpolate = [*([*polynomial(rest), Fraction(0)] for rest in others), polynomial(list(_POINTS))]
-    return tuple([[float(v) for v in row] for row in matrix] for matrix in (evaluate, weigh, interpolate))
+    weigh = [[v / s for v in row] for row, s in zip(powers(TAPS), [*scales, 1.0], strict=True)]
+    interpolate = [*([*polynomial(rest), 0.0] for rest in others), polynomial(list(_POINTS))]
+    return evaluate, weigh, interpolate
 
 
 class OneDNNWinogradConv2D(OpDef, type="onednn_winograd_conv2d"):

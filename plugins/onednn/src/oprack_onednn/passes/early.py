@@ -23,7 +23,7 @@ def read_early(graph: Graph) -> int:
 
 def _maker(graph: Graph, op: OpNode) -> OpNode | None:
     """What makes the one value that the op reads besides parameters; None where it doesn't make less of it."""
-    x, out = op.input(_LARGE[op.type]), next(op.writes(), None)
+    x, out = op.input(_LARGE[op.type]), next(iter(op.writes()), None)
     if x is None or x.producer is None or out is None or op.opaque or op.hidden_reads or not _is_less(out, x):
         return None
     # A name that is written twice would be written in another order.
