@@ -23,7 +23,7 @@ from oprack.testing import OpCase, collect_cases
 from oprack.testing.cases import load_cases
 from oprack.testing.runner import differences, missing_ops, run_case
 from oprack_nn.kernels.activation import hard_swish as plain_hard_swish
-from oprack_numba import loops
+from oprack_numba import loops, sequence_loops
 from oprack_numba.kernels import activation, conv, sequence
 from oprack_numba.library import LIBRARY, Library
 from oprack_sequence.kernels.crf import crf_decoding as plain_crf
@@ -49,14 +49,15 @@ class Context:
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The loops that ran, by name."""
     names: list[str] = []
-    for name in ("depthwise", "product_of_taps", "add_rows", "spread", "hard_swish", "gru", "viterbi"):
-        loop = getattr(loops, name)
+    of_images = ("depthwise", "product_of_taps", "add_rows", "spread", "hard_swish")
+    for module, name in [*((loops, n) for n in of_images), *((sequence_loops, n) for n in ("gru", "viterbi"))]:
+        loop = getattr(module, name)
 
         def counted(*arguments: Any, loop: Any = loop, name: str = name) -> None:
             names.append(name)
             loop(*arguments)
 
-        monkeypatch.setattr(loops, name, counted)
+        monkeypatch.setattr(module, name, counted)
     return names
 
 

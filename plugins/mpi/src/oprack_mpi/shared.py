@@ -16,8 +16,8 @@ from typing import Any, cast
 
 import numpy as np
 from mpi4py import MPI
-from oprack.parallel.communicator import REDUCTIONS
 from oprack.parallel.layouts.layout import balanced
+from oprack.parallel.reductions import REDUCTIONS
 
 SMALL = 1 << 14
 """Bytes; smaller arrays go by MPI."""

@@ -11,10 +11,10 @@ Array = np.ndarray[Any, Any]
 _AT_A_TIME = 1 << 12  # numbers of a result that stay in the first cache while the rows of a filter add to them
 # Products and sums may become one instruction, which rounds once; nothing else changes its order. A division by 0 is
 # NumPy's: Python's, which is an error, would have to be looked for, and no loop with one would use vectors.
-_compiled = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+compiled = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 
 
-@_compiled
+@compiled
 def depthwise(
     x: Array,
     w: Array,
@@ -71,7 +71,7 @@ def depthwise(
                 finish(out, residual, begin, begin + count * ow, codes, numbers)
 
 
-@_compiled
+@compiled
 def _add_taps(x: Array, offsets: Array, at: int, f: Array, y: Array) -> None:
     """As many taps at a time as registers can hold: nine, five, or one."""
     t, taps = 0, f.shape[0]
@@ -90,7 +90,7 @@ def _add_taps(x: Array, offsets: Array, at: int, f: Array, y: Array) -> None:
             t += 1
 
 
-@_compiled
+@compiled
 def _add_nine(x: Array, o: Array, f: Array, y: Array) -> None:
     n = y.shape[0]
     x0, x1, x2 = x[o[0] : o[0] + n], x[o[1] : o[1] + n], x[o[2] : o[2] + n]
@@ -102,7 +102,7 @@ def _add_nine(x: Array, o: Array, f: Array, y: Array) -> None:
         y[j] += left + e * x4[j] + g * x5[j] + h * x6[j] + i * x7[j] + k * x8[j]
 
 
-@_compiled
+@compiled
 def _add_five(x: Array, o: Array, f: Array, y: Array) -> None:
     n, a, b, c, d, e = y.shape[0], f[0], f[1], f[2], f[3], f[4]
     x0, x1, x2 = x[o[0] : o[0] + n], x[o[1] : o[1] + n], x[o[2] : o[2] + n]
@@ -111,7 +111,7 @@ def _add_five(x: Array, o: Array, f: Array, y: Array) -> None:
         y[j] += a * x0[j] + b * x1[j] + c * x2[j] + d * x3[j] + e * x4[j]
 
 
-@_compiled
+@compiled
 def spread(
     product: Array,
     y: Array,
@@ -150,7 +150,7 @@ def spread(
         finish(flat, residual, plane * each, (plane + 1) * each, codes, numbers)
 
 
-@_compiled
+@compiled
 def pad_planes(x: Array, padded: Array, first: int, last: int, pad: Any, wide: int) -> None:
     """Planes `first` to `last` of x [planes, height, width] with zeros around, as `depthwise` has them.
 
@@ -162,7 +162,7 @@ def pad_planes(x: Array, padded: Array, first: int, last: int, pad: Any, wide: i
         _sort(x[plane], padded[plane], wide, pad, (sh, sw))
 
 
-@_compiled
+@compiled
 def product_of_taps(
     padded: Array,
     offsets: Array,
@@ -229,7 +229,7 @@ def product_of_taps(
                     finish(flat, residual, begin, begin + count * ow, codes, numbers)
 
 
-@_compiled
+@compiled
 def _add_sixteen(
     x0: Array, x1: Array, x2: Array, x3: Array, w: Array, y0: Array, y1: Array, y2: Array, y3: Array
 ) -> None:
@@ -245,7 +245,7 @@ def _add_sixteen(
         y3[j] += d0 * p + d1 * q + d2 * r + d3 * s
 
 
-@_compiled
+@compiled
 def _add_four(x: Array, w: Array, y0: Array, y1: Array, y2: Array, y3: Array) -> None:
     a, b, c, d = w[0], w[1], w[2], w[3]
     for j in range(x.shape[0]):
@@ -256,7 +256,7 @@ def _add_four(x: Array, w: Array, y0: Array, y1: Array, y2: Array, y3: Array) ->
         y3[j] += d * p
 
 
-@_compiled
+@compiled
 def add_rows(
     y: Array, at: int, size: int, each: int, bias: Array, residual: Array, codes: Array, numbers: Array, filters: int
 ) -> None:
@@ -286,7 +286,7 @@ RESIDUAL, RELU, CLIP, LEAKY, HARD_SWISH, HARD_SIGMOID, LINEAR = range(7)
 """Post-ops that `finish` knows."""
 
 
-@_compiled
+@compiled
 def finish(y: Array, residual: Array, first: int, last: int, codes: Array, numbers: Array) -> None:
     """Apply post-ops to elements `first` to `last` of y, of one dim, a part at a time that stays in the first cache.
 
@@ -316,13 +316,13 @@ def finish(y: Array, residual: Array, first: int, last: int, codes: Array, numbe
                     _clip(part, a if code == CLIP else y.dtype.type(1))
 
 
-@_compiled
+@compiled
 def _add(part: Array, more: Array) -> None:
     for j in range(part.size):
         part[j] += more[j]
 
 
-@_compiled
+@compiled
 def _leak(part: Array, slope: Any) -> None:
     zero = part.dtype.type(0)
     for j in range(part.size):
@@ -330,7 +330,7 @@ def _leak(part: Array, slope: Any) -> None:
         part[j] = (v * slope if slope else zero) if v < zero else v
 
 
-@_compiled
+@compiled
 def _clip(part: Array, most: Any) -> None:
     zero = part.dtype.type(0)
     for j in range(part.size):
@@ -339,13 +339,13 @@ def _clip(part: Array, most: Any) -> None:
         part[j] = most if v > most else v
 
 
-@_compiled
+@compiled
 def _linear(part: Array, factor: Any, bias: Any) -> None:
     for j in range(part.size):
         part[j] = factor * part[j] + bias
 
 
-@_compiled
+@compiled
 def _hard_swish(part: Array, threshold: Any, scale: Any, offset: Any) -> None:
     zero = part.dtype.type(0)
     for j in range(part.size):
@@ -354,7 +354,7 @@ def _hard_swish(part: Array, threshold: Any, scale: Any, offset: Any) -> None:
         part[j] *= (threshold if v > threshold else v) / scale
 
 
-@_compiled
+@compiled
 def _sort(source: Array, padded: Array, wide: int, pad: Any, stride: Any) -> None:
     """Copy a plane to where `depthwise` reads it; what is zero stays so."""
     for i in range(source.shape[0]):
@@ -367,170 +367,10 @@ def _sort(source: Array, padded: Array, wide: int, pad: Any, stride: Any) -> Non
             target[phase, at : at + columns.shape[0]] = columns
 
 
-@_compiled
+@compiled
 def hard_swish(x: Array, y: Array, first: int, last: int, threshold: Any, scale: Any, offset: Any) -> None:
     """Elements `first` to `last` of hard_swish, of arrays of one dim."""
     for begin in range(first, last, _AT_A_TIME):
         end = min(begin + _AT_A_TIME, last)
         y[begin:end] = x[begin:end]
         _hard_swish(y[begin:end], threshold, scale, offset)
-
-
-@_compiled
-def _add_product(total: Array, row: Array, w: Array) -> None:
-    """Add `row @ w` to `total`, four rows of w at a time."""
-    whole = row.size - row.size % 4
-    for k in range(0, whole, 4):
-        a, b, c, d = row[k], row[k + 1], row[k + 2], row[k + 3]
-        wa, wb, wc, wd = w[k], w[k + 1], w[k + 2], w[k + 3]
-        for j in range(total.size):
-            total[j] += (a * wa[j] + b * wb[j]) + (c * wc[j] + d * wd[j])
-    for k in range(whole, row.size):
-        a, wa = row[k], w[k]
-        for j in range(total.size):
-            total[j] += a * wa[j]
-
-
-# Cephes' polynomial, in float32 throughout: numbers that numba takes for float64 or int64 would not fill a vector
-_MOST, _LEAST, _LOG2_E, _ROUND = np.float32(88), np.float32(-87), np.float32(1.44269504), np.float32(12582912)
-_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
-_E5, _E4, _E3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
-_E2, _E1, _E0 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
-_T4, _T3, _T2 = np.float32(-5.70498872745e-3), np.float32(2.06390887954e-2), np.float32(-5.37397155531e-2)
-_T1, _T0, _NEAR = np.float32(1.33314422036e-1), np.float32(-3.33332819422e-1), np.float32(0.390625)
-_ONE, _TWO = np.float32(1), np.float32(2)
-
-
-@_compiled
-def _exponential(x: Any) -> Any:
-    """Within two units of the last place of float32; NaN stays NaN."""
-    x = _MOST if x > _MOST else x
-    x = _LEAST if x < _LEAST else x
-    n = np.float32(x * _LOG2_E + _ROUND)  # to the nearest integer, by rounding of the sum
-    power = np.int32((np.float32(n).view(np.int32) + np.int32(127)) << 23).view(np.float32)
-    n -= _ROUND
-    x = x - n * _LN2_HIGH - n * _LN2_LOW
-    y = ((((_E5 * x + _E4) * x + _E3) * x + _E2) * x + _E1) * x + _E0
-    return (y * x * x + x + _ONE) * power
-
-
-@_compiled
-def _tanh(x: Any) -> Any:
-    z = x * x
-    near = ((((_T4 * z + _T3) * z + _T2) * z + _T1) * z + _T0) * z * x + x
-    # the difference loses the digits of what is near 0
-    return near if z < _NEAR else _ONE - _TWO / (_exponential(_TWO * x) + _ONE)
-
-
-@_compiled
-def gru_gates(gates: Array, old: Array, reset: Array) -> None:
-    """The gates of a step of a GRU of sigmoid and tanh.
-
-    Args:
-        gates: [rows, 3 D], pre-activations, of which the first 2 D become gates.
-        old: [rows, D], the states before.
-        reset: [rows, D], which gets what the second gate leaves of them.
-    """
-    size = reset.shape[1]
-    for row in range(reset.shape[0]):
-        both, state, kept = gates[row, : 2 * size], old[row], reset[row]
-        for j in range(both.size):
-            both[j] = _ONE / (_ONE + _exponential(-both[j]))
-        for j in range(size):
-            kept[j] = both[size + j] * state[j]
-
-
-@_compiled
-def gru_state(gates: Array, old: Array, hidden: Array, origin: Any) -> None:
-    """The states of a step of a GRU of sigmoid and tanh.
-
-    Args:
-        gates: [rows, 3 D], of which the last D become the candidates.
-        old: [rows, D], the states before.
-        hidden: [rows, D], which is written.
-        origin: Whether the first gate keeps the old state, and not the new one.
-    """
-    size = hidden.shape[1]
-    for row in range(hidden.shape[0]):
-        update, new, state, out = gates[row, :size], gates[row, 2 * size :], old[row], hidden[row]
-        for j in range(size):
-            new[j] = _tanh(new[j])
-        if origin:
-            for j in range(size):
-                out[j] = (state[j] - new[j]) * update[j] + new[j]
-        else:
-            for j in range(size):
-                out[j] = (new[j] - state[j]) * update[j] + state[j]
-
-
-@_compiled
-def gru(
-    gates: Array,
-    w_gates: Array,
-    w_candidate: Array,
-    starts: Array,
-    first: Array,
-    begun: Any,
-    reset: Array,
-    hidden: Array,
-    origin: Any,
-) -> None:
-    """All steps of a GRU of sigmoid and tanh.
-
-    Args:
-        gates: [rows, 3 D], pre-activations by steps, which become gates.
-        w_gates: [D, 2 D].
-        w_candidate: [D, D].
-        starts: The first row of each step, and the end; a step has no more rows than the one before.
-        first: The states before the first step, a row for each of its rows.
-        begun: Whether they are not all 0.
-        reset: [rows, D], which is written.
-        hidden: [rows, D], which is written.
-        origin: Whether the first gate keeps the old state, and not the new one.
-    """
-    size, old = w_candidate.shape[0], first
-    for step in range(starts.size - 1):
-        begin, end = starts[step], starts[step + 1]
-        now, kept, out = gates[begin:end], reset[begin:end], hidden[begin:end]
-        rows = out.shape[0] if step or begun else 0
-        for row in range(rows):
-            _add_product(now[row, : 2 * size], old[row], w_gates)
-        gru_gates(now, old, kept)
-        for row in range(rows):
-            _add_product(now[row, 2 * size :], kept[row], w_candidate)
-        gru_state(now, old, out, origin)
-        old = out
-
-
-@_compiled
-def viterbi(emission: Array, offsets: Array, scores: Array, best: Array, path: Array, first: int, last: int) -> None:
-    """The best labels of sequences `first` to `last`; the first of equally good ones.
-
-    Args:
-        emission: [rows, labels].
-        offsets: Where each sequence begins, and the end.
-        scores: [labels + 2, labels], added to the first row, to the last, and from label to label.
-        best: Like emission, for what is best up to each row.
-        path: [rows], which is written.
-        first: Sequence to begin with.
-        last: Sequence to end before.
-    """
-    tags, follow = emission.shape[1], scores[2:]
-    for sequence in range(first, last):
-        begin, end = offsets[sequence], offsets[sequence + 1]
-        for row in range(begin, end):
-            now = best[row]
-            now[:] = scores[0] if row == begin else best[row - 1, 0] + follow[0]
-            for i in range(1, tags if row > begin else 0):
-                before, to = best[row - 1, i], follow[i]
-                for j in range(tags):
-                    found, known = before + to[j], now[j]
-                    now[j] = found if found > known else known
-            now += emission[row]
-        for row in range(end - 1, begin - 1, -1):
-            chosen, most = 0, emission.dtype.type(0)
-            for i in range(tags):
-                found = best[row, i] + (scores[1, i] if row == end - 1 else follow[i, path[row + 1]])
-                if i == 0 or found > most:
-                    chosen, most = i, found
-            path[row] = chosen

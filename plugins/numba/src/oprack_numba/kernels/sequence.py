@@ -39,7 +39,7 @@ def gru(
     origin_mode: bool,
     ctx: KernelContext,
 ) -> tuple[Array, ...]:
-    from oprack_numba import loops  # imports numba
+    from oprack_numba import sequence_loops as loops  # imports numba
 
     offsets = sequence_offsets(ctx, "Input")
     size = len(Weight)
@@ -90,7 +90,7 @@ def _walk(
         first: A row that counts as `rows` does; sequences that begin before it are another's.
         last: The same of those that begin from it on.
     """
-    from oprack_numba import loops
+    from oprack_numba import sequence_loops as loops
 
     gates, old, reset, hidden = arrays
     size, (low, high) = cell.size, np.searchsorted(rows, (first, last)).tolist()
@@ -113,7 +113,7 @@ def _walk(
 def crf_decoding(
     Emission: Array, Transition: Array, Label: Array | None = None, Length: Array | None = None, *, ctx: KernelContext
 ) -> Array:
-    from oprack_numba import loops  # imports numba
+    from oprack_numba import sequence_loops as loops  # imports numba
 
     if Length is not None:
         return NotImplemented

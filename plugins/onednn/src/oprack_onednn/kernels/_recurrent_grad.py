@@ -92,7 +92,7 @@ def steps_of(order: Order, reverse: bool) -> Steps:
 
 
 # The layers of a net walk the same sequences one after the other.
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
 def steps_of_lod(offsets: tuple[int, ...], reverse: bool) -> Steps:
     """Steps of sequences with these offsets, not all of them empty."""
     return steps_of(order_of(offsets), reverse)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from oprack.errors import CollectiveError, InvalidArgumentError
 from oprack.parallel.links import Links
+from oprack.parallel.reductions import require_reduction, scaled
 from oprack.parallel.transfers import Running, Transfer
 from oprack.parallel.watchdog import WATCHDOG, Pending
 
@@ -32,8 +33,6 @@ _ALIKE = (
     "All ranks must call the same ops in the same order on tensors of the same shapes: look for an if or a loop that "
     "depends on the rank"
 )
-REDUCTIONS = {"sum": np.add, "max": np.maximum, "min": np.minimum, "prod": np.multiply}
-"""What an all_reduce may compute, with NumPy's function of two arrays in host memory."""
 
 
 class Communicator(ABC):
@@ -156,7 +155,7 @@ class Communicator(ABC):
             CollectiveError: Ranks call different collectives.
             InvalidArgumentError: The reduction is unknown.
         """
-        _require_reduction(op)
+        require_reduction(op)
         if self.size == 1:
             return x if in_place else x.copy()
         function = self._all_reduce_in_place if in_place else self._all_reduce
@@ -249,7 +248,7 @@ class Communicator(ABC):
         Raises:
             InvalidArgumentError: The reduction is unknown.
         """
-        _require_reduction(op)
+        require_reduction(op)
         into = () if out is None else (out,)
         started = self._started(f"all_reduce_{op}", "all_reduce", x, tuple(x.shape), op, factor, *into)
         return started or Transfer.done(self.all_reduce(scaled(x, factor), op))
@@ -470,16 +469,6 @@ class Communicator(ABC):
 
     def __repr__(self) -> str:
         return f"<{self.engine} communicator {self.name}: rank {self.rank} of {self.size}>"
-
-
-def _require_reduction(op: str) -> None:
-    if op not in REDUCTIONS:
-        raise InvalidArgumentError(f"all_reduce: op is {op!r}; expected one of {', '.join(REDUCTIONS)}")
-
-
-def scaled(x: Any, factor: float) -> Any:
-    """x, or a new array of its dtype that is multiplied by a factor."""
-    return x if factor == 1.0 else x * np.asarray(factor, x.dtype)
 
 
 def _dense(x: Any) -> Any:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from oprack.errors import CollectiveError
 from oprack.parallel import Communicator
-from oprack.parallel.communicator import REDUCTIONS, scaled
+from oprack.parallel.reductions import REDUCTIONS, scaled
 from oprack.parallel.transfers import Running
 from oprack.python.workers import Workers
 

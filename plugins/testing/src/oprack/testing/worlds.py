@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 from oprack.errors import CollectiveError
-from oprack.parallel.communicator import REDUCTIONS, Communicator, scaled
+from oprack.parallel.communicator import Communicator
+from oprack.parallel.reductions import REDUCTIONS, scaled
 from oprack.parallel.world import use_world
 
 WAIT = 60.0
