@@ -46,6 +46,7 @@ OTHERWISE_MEANT = {
     "parallel/training/between_stages.py": {"shape"},  # of what is sent, as in the next one
     "parallel/training/checkpointer.py": {"shape"},
     "parallel/communicator.py": {"sum"},
+    "parallel/reductions.py": {"sum"},  # the name of a reduction
     "parallel/programs/boxing_ops.py": {"scale"},  # of the role affine
     "parallel/simulated.py": {"sum", "shape"},  # shape: an attribute of values
     "testing/fuzz/examples/example.py": {"broadcast", "shape"},
