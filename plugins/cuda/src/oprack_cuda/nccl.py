@@ -15,6 +15,7 @@ import numpy as np
 from oprack.device import DeviceContext
 from oprack.errors import InvalidArgumentError, PreconditionNotMetError
 from oprack.parallel import Communicator
+from oprack.parallel.reductions import scaled
 from oprack.parallel.transfers import Running
 from oprack.parallel.world import launched_engine, open_engine
 from oprack.tensor import CUDAPlace
@@ -124,8 +125,8 @@ class NCCLCommunicator(Communicator):
             else:
                 how, factor = arguments
                 with self._active():
-                    scaled = x if factor == 1.0 else x * x.dtype.type(factor)
-                found = getattr(self, f"_{collective}")(scaled, how)
+                    given = scaled(x, factor)
+                found = getattr(self, f"_{collective}")(given, how)
             done = self._side.record()
         finally:
             self._on_side = False

@@ -14,6 +14,7 @@ import numpy as np
 from mpi4py import MPI
 from oprack.errors import InvalidArgumentError
 from oprack.parallel import Communicator
+from oprack.parallel.reductions import scaled
 from oprack.parallel.transfers import Running
 from oprack_parallel.launch.reports import ended, ends_all_ranks, write_report
 
@@ -97,8 +98,7 @@ class MPICommunicator(Communicator):
         sizes = [c * math.prod(x.shape[1:]) for c in how]
         if self._ring is not None and shared:
             return self._ring.start(Scattering(flat, "sum", _ends(sizes), factor, out.reshape(-1), self.rank, result))
-        scaled = given if factor == 1.0 else given * given.dtype.type(factor)
-        return _Requests([self._comm.Ireduce_scatter(scaled, out, sizes, MPI.SUM)], result)
+        return _Requests([self._comm.Ireduce_scatter(scaled(given, factor), out, sizes, MPI.SUM)], result)
 
     def _all_gather(self, x: Any, counts: Sequence[int]) -> Any:
         out = np.empty((sum(counts), *x.shape[1:]), x.dtype)

@@ -14,12 +14,10 @@
 #include "numbers.h"
 #include "pool.h"
 #include "product.h"
+#include "recurrent.h"
 
 #include <stdint.h>
 #include <string.h>
-
-enum cell { GRU, LBR_GRU, LSTM, RNN };
-enum function { IDENTITY, SIGMOID, TANH, RELU };
 
 /* Numbers of the sequences are those of `first` and `lengths`: a sequence's first row in the direction that it is walked,
    from which each next one is `stride` away. Rows of x are `x_row` numbers apart, those of out and out_c `out_row`.

@@ -5,12 +5,10 @@
 #include "numbers.h"
 #include "pool.h"
 #include "product.h"
+#include "recurrent.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-enum cell { GRU, LBR_GRU, LSTM, RNN };
-enum function { IDENTITY, SIGMOID, TANH, RELU };
 
 /* Sequences are walked longest first: step k has `counts[k]` rows from `first[k]` on, one of each that still runs.
 
@@ -161,7 +159,8 @@ INLINE void step(const struct way_back *w, const struct share *s)
 
 INLINE void work(const struct way_back *w)
 {
-    static const int64_t gates[] = {3, 3, 4, 1}, kept[] = {3, 5, 6, 1};
+    /* of each cell: its gates, numbers of a row of `kept`, and where in it the state is that the next step begins with */
+    static const int64_t gates[] = {3, 3, 4, 1}, kept[] = {3, 5, 6, 1}, state[] = {0, 4, 4, 0};
     const int64_t n = w->size, own = pool_number(), parts = pool_count();
     struct share s = {.apart = parts, .kept_row = kept[w->cell] * n, .wide = gates[w->cell] * n};
     s.dh = w->dh + own * n;
@@ -182,7 +181,7 @@ INLINE void work(const struct way_back *w)
         else if (w->cell == GRU)
             s.before = w->h + previous * n;
         else
-            s.before = w->kept + previous * s.kept_row + (s.kept_row > 4 * n ? 4 * n : 0);
+            s.before = w->kept + previous * s.kept_row + state[w->cell] * n;
         if (w->cell == GRU)
             gru_step(w, &s);
         else

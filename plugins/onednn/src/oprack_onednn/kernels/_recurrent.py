@@ -23,9 +23,9 @@ from oprack_onednn.kernels.declare import Limits
 _COLUMNS = 16  # of a block of a packed matrix
 _ROWS = 6  # of a product that are computed at a time
 CELLS = {"gru": 0, "lbr_gru": 1, "lstm": 2, "rnn": 3}
-"""As recurrent.c numbers them."""
+"""As recurrent.h numbers them."""
 FUNCTIONS = {"identity": 0, "sigmoid": 1, "tanh": 2, "relu": 3}
-"""As recurrent.c numbers them; of gates and cells."""
+"""As recurrent.h numbers them; of gates and cells."""
 KEPT = {"gru": 4, "lbr_gru": 5, "lstm": 6, "rnn": 1}
 """Numbers that the way back reads of each number of a state, as recurrent.c writes them."""
 GATES = {"gru": 3, "lbr_gru": 3, "lstm": 4, "rnn": 1}

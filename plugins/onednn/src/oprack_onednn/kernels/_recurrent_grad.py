@@ -71,8 +71,11 @@ class Steps:
         return found
 
 
-def full_steps(steps: int, batch: int, reverse: bool) -> Steps:
-    """Steps of time-major rows [steps, batch] whose sequences are all full."""
+def padded_steps(lengths: Array, steps: int, reverse: bool) -> Steps:
+    """Steps of time-major rows [steps, sequences]: of each sequence its first ones; not all are empty."""
+    batch = len(lengths)
+    if (lengths < steps).any():
+        return steps_of(Order(np.arange(batch), lengths, batch), reverse)
     last, first = (steps - 1) * batch, np.arange(steps) * batch
     begin, later = (slice(last, None), slice(last)) if reverse else (slice(batch), slice(batch, None))
     previous = slice(batch, None) if reverse else slice(last)

@@ -10,8 +10,8 @@ from oprack.kernel import Array
 from oprack_onednn.c.runner import RUNNER
 from oprack_onednn.chain.thread import THREAD
 from oprack_onednn.dnnl.operands import FLOAT
-from oprack_onednn.kernels._recurrent import GATES, KEPT, Cell, Order
-from oprack_onednn.kernels._recurrent_grad import Steps, column_sums, full_steps, gradients_of_gates, product, steps_of
+from oprack_onednn.kernels._recurrent import GATES, KEPT, Cell
+from oprack_onednn.kernels._recurrent_grad import Steps, column_sums, gradients_of_gates, padded_steps, product
 from oprack_onednn.kernels.declare import onednn_kernel
 from oprack_onednn.kernels.rnn import RNN_CELLS, fits, is_trained, lengths_of
 
@@ -89,9 +89,7 @@ def rnn_grad(
         return NotImplemented
     if not _all_fit(cell, sides, Input, PreState, WeightList, Reserve, [Out_grad, *given], (count, batch, size)):
         return NotImplemented
-    order = Order(np.arange(batch), lengths, batch)
-    full = bool((lengths == steps).all())
-    walks = [full_steps(steps, batch, r) if full else steps_of(order, r) for r in (False, True)[:sides]]
+    walks = [padded_steps(lengths, steps, reverse) for reverse in (False, True)[:sides]]
     # copies: the gradients of the states before the first step take their place
     before = [
         np.zeros(s.shape, FLOAT) if g is None else np.array(g, order="C") for s, g in zip(PreState, given, strict=True)

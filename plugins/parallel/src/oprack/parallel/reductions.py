@@ -19,4 +19,4 @@ def require_reduction(op: str) -> None:
 
 def scaled(x: Any, factor: float) -> Any:
     """x, or a new array of its dtype that is multiplied by a factor."""
-    return x if factor == 1.0 else x * np.asarray(factor, x.dtype)
+    return x if factor == 1.0 else x * x.dtype.type(factor)
